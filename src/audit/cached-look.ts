@@ -7,7 +7,7 @@ import { csiStorage } from '../csi/storage-keys.ts';
 import type { Lister } from '../kube/cache/lister.ts';
 import { storageIndex } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
-import { needsOperator } from '../provision/intent-journal/record-state.ts';
+import { needsOperator } from '../provision/intent-journal/read-journal.ts';
 import { ownsVolume } from '../provision/volume/owns-volume.ts';
 import { storageHash, storageHashes } from '../provision/volume/storage-hash.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';

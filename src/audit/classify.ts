@@ -2,7 +2,7 @@
 import { QuantityError, quantityBytes } from '../base/quantity.ts';
 import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
 import { compareFindings, type Finding } from './finding.ts';
-import { needsOperator, recordState } from '../provision/intent-journal/record-state.ts';
+import { needsOperator, recordState } from '../provision/intent-journal/read-journal.ts';
 import type { DriverVolume } from './driver-volume.ts';
 import type { PossibleOwner } from './owner-index.ts';
 import type { IndexedRecord, RecordIndex } from './record-index.ts';

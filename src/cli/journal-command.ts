@@ -7,12 +7,19 @@ import { CannotReadError } from '../audit/cannot-read-error.ts';
 import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
-import { markDrained } from '../provision/intent-journal/annotate-shards.ts';
-import { discardRecord } from '../provision/intent-journal/discard-record.ts';
-import { JournalFullError, moveRecord } from '../provision/intent-journal/move-records.ts';
-import { JournalInUseError, readSilentJournal } from '../provision/intent-journal/silent-journal.ts';
-import { type JournalLocation, type ReadJournal, readJournal } from '../provision/intent-journal/read-journal.ts';
-import { needsOperator } from '../provision/intent-journal/record-state.ts';
+import { discardRecord, markDrained } from '../provision/intent-journal/edit-shard.ts';
+import {
+  JournalFullError,
+  JournalInUseError,
+  moveRecord,
+  readSilentJournal,
+} from '../provision/intent-journal/move-records.ts';
+import {
+  type JournalLocation,
+  needsOperator,
+  type ReadJournal,
+  readJournal,
+} from '../provision/intent-journal/read-journal.ts';
 import { auditedDriver, auditLogger } from './audited-driver.ts';
 import { connectAsSidecar } from './cluster-connection.ts';
 import { isAgreedTo } from './confirmation.ts';

@@ -2,8 +2,12 @@
 import { ageText } from '../base/age-text.ts';
 import { printable } from '../base/printable.ts';
 import { textTable } from '../base/text-table.ts';
-import type { ReadJournal, StoredRecord } from '../provision/intent-journal/read-journal.ts';
-import { needsOperator, recordState } from '../provision/intent-journal/record-state.ts';
+import {
+  needsOperator,
+  type ReadJournal,
+  recordState,
+  type StoredRecord,
+} from '../provision/intent-journal/read-journal.ts';
 
 /** One record, for programs. */
 export interface ListedRecord {

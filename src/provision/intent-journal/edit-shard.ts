@@ -1,5 +1,7 @@
+/** Changes to a shard from outside of the sidecar, which may be working on it: above all the requests of an operator. */
 import { ConflictError } from '../../kube/client/api-error.ts';
-import type { ShardObject, ShardStorage } from './shard-storage.ts';
+import type { JournalLocation } from './read-journal.ts';
+import { type ShardObject, ShardStorage } from './shard-storage.ts';
 
 /** Max conflicts in a row: even a busy sidecar leaves time between two writes. */
 const maxAttempts = 10;
@@ -26,4 +28,48 @@ export async function editShard(
       if (!(error instanceof ConflictError) || attempt === maxAttempts) throw error;
     }
   }
+}
+
+/**
+ * Marks the journal as drained, or removes the mark. While it is marked the sidecar begins no new volume. Each shard has a mark, so
+ * that a process that writes the record of a new volume meets it, whichever shard that is. Safe to repeat.
+ *
+ * @param numbers - of all shards.
+ * @param since - RFC 3339, the first mark stays; undefined removes it.
+ * @throws {ApiError} and {TransportError} when one cannot be written: others may be marked then.
+ */
+export async function markDrained(
+  journal: JournalLocation,
+  numbers: readonly number[],
+  since: string | undefined,
+): Promise<void> {
+  const storage = new ShardStorage(journal);
+  for (const shard of numbers) {
+    await editShard(storage, shard, (object) => {
+      const drain = since === undefined ? '' : object.drain || since;
+      if (drain === object.drain) return false;
+      storage.setDrain(object, drain);
+      return true;
+    });
+  }
+}
+
+/**
+ * Asks the sidecar to discard a record, with the annotation that an operator would set by hand. The entries stay as they are:
+ * the sidecar removes the record, within a minute. Safe to repeat.
+ *
+ * @returns false when the shard is gone, and the record with it.
+ * @throws {ApiError} and {TransportError} when it cannot be written.
+ */
+export async function discardRecord(
+  journal: JournalLocation,
+  { shard, uid }: { shard: number; uid: string },
+): Promise<boolean> {
+  const outcome = await editShard(new ShardStorage(journal), shard, (object) => {
+    const uids = object.discard.split(',').filter((each) => each.trim() !== '');
+    if (uids.some((each) => each.trim() === uid)) return false;
+    object.discard = [...uids, uid].join(',');
+    return true;
+  });
+  return outcome !== 'gone';
 }

@@ -80,6 +80,10 @@ export class ForeignIntentError extends Error {
   override readonly name = 'ForeignIntentError';
 }
 
+export function foreignIntent(uid: string): ForeignIntentError {
+  return new ForeignIntentError(`another process works on the volume of the claim ${uid}`);
+}
+
 /** No new volume is begun while an operator drains the journal. */
 export class DrainingError extends Error {
   override readonly name = 'DrainingError';

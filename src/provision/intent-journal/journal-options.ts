@@ -24,8 +24,6 @@ export interface ClusterJournalOptions {
   pollMs?: number;
   /** Records of a process that was silent for so long are taken over, in milliseconds. Default 30,000. */
   adoptAfterMs?: number;
-  /** How often a journal that cannot be written is tried again, in milliseconds. Default 60,000. */
-  retryMs?: number;
   /** Pause between writes under load, in milliseconds, up to five times as long for few records. Default 40. */
   groupMs?: number;
   /** Identifies this process. Default: random. */

@@ -34,7 +34,7 @@ export function mergeShard(
   for (const [uid, theirs] of records) mergeRecord(shard, uid, theirs, { merged, me, nowMs });
   for (const [uid, base] of shard.stored) {
     if (records.has(uid)) continue;
-    shard.stored.delete(uid);
+    shard.setStored(uid, undefined);
     const isOurs = base.writer === me;
     const wanted = shard.wanted.get(uid);
     if (header === undefined || header.uid === '') {
@@ -62,7 +62,7 @@ function mergeRecord(
 ): void {
   const base = shard.stored.get(uid);
   if (theirs.text === base?.text) return;
-  shard.stored.set(uid, theirs);
+  shard.setStored(uid, theirs);
   const mine = shard.wanted.get(uid);
   if (theirs.writer === me) {
     if (!shard.changed.has(uid) && mine?.text !== theirs.text) shard.want(uid, mine, nowMs); // edited, or a lost answer

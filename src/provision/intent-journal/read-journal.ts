@@ -1,11 +1,10 @@
 /** The journal for those who only look: nothing is taken over, nothing is written. */
 import type { Clock } from '../../base/clock.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import type { IntentRecord } from './intent-record.ts';
+import { type IntentRecord, isLeftAlonePhase } from './intent-record.ts';
 import { recordOf } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
-import { findMore } from './read-shards.ts';
-import { inParallel } from './settled.ts';
+import { findMore, inParallel } from './read-shards.ts';
 import { parseShard } from './shard-contents.ts';
 import { headerKey } from './shard-header.ts';
 import { type ShardObject, ShardStorage } from './shard-storage.ts';
@@ -58,7 +57,6 @@ export interface ReadJournal {
  */
 export async function readJournal(options: ReadJournalOptions): Promise<ReadJournal> {
   const storage = new ShardStorage(options);
-  const { isKnownProvisioner } = options;
   const plans = new PlanReader();
   const journal: ReadJournal = { exists: false, shards: [], missing: [], drain: '', records: [], unreadable: [] };
   /** @returns how many shards there are, as far as this one says; `newer` for one of a newer version. */
@@ -67,7 +65,7 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
     journal.exists = true;
     journal.shards.push(shard);
     journal.drain ||= object.drain;
-    const contents = parseShard(object, { wallMs: options.clock.wallMs(), isKnownProvisioner });
+    const contents = parseShard(object, options);
     if (contents === undefined) {
       journal.unreadable.push(storage.nameOf(shard));
       return 'newer';
@@ -104,3 +102,24 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   journal.records.sort((a, b) => (a.record.createdAt < b.record.createdAt ? -1 : 1));
   return journal;
 }
+
+/** Whether the sidecar does nothing about it: an operator decides. */
+export function needsOperator({ record, reportOnly }: Pick<StoredRecord, 'record' | 'reportOnly'>): boolean {
+  return isLeftAlonePhase(record.phase) || reportOnly !== '';
+}
+
+/** What a record waits for, as far as the record itself says so: one clause, without a full stop. */
+export function recordState({ record, reportOnly }: Pick<StoredRecord, 'record' | 'reportOnly'>): string {
+  if (reportOnly !== '') return `only reported: ${reportOnly}`;
+  const { phase, problem = 'no reason is recorded' } = record;
+  return isLeftAlonePhase(phase) ? problem : phaseTexts[phase];
+}
+
+const phaseTexts = {
+  create: 'the driver is creating it, or is about to',
+  unclear: 'an attempt ended without a clear result, and is being retried',
+  delete: 'no claim needs it, and it is being deleted',
+  revoked: 'it was deleted, and is looked for once more',
+  unproved: '',
+  stuck: '',
+} as const;

@@ -1,80 +1,65 @@
-import type { ClusterJournalOptions } from './journal-options.ts';
-import { inParallel } from './settled.ts';
-import { Shard } from './shard.ts';
-import type { ShardContents } from './shard-contents.ts';
-import { headerKey, maxShards, parseHeader } from './shard-header.ts';
-import { numbersAtOnce, type ShardSet } from './shard-set.ts';
-import type { ShardObject, ShardStorage } from './shard-storage.ts';
-
-export interface ShardReaderOptions {
-  journal: ClusterJournalOptions;
-  storage: ShardStorage;
-  shards: ShardSet;
-  /** @returns undefined when only a newer version can read it. */
-  parse: (object: ShardObject) => ShardContents | undefined;
-  onChanged: (shard: Shard, contents: ShardContents) => void;
-}
+import type { JournalParts } from './journal-parts.ts';
+import { numbersAtOnce } from './journal-state.ts';
+import type { RecordChanges } from './record-changes.ts';
+import type { Shard } from './shard.ts';
+import { parseShard } from './shard-contents.ts';
+import { maxShards } from './shard-header.ts';
+import type { ShardObject } from './shard-storage.ts';
 
 /** Reads shards outside of writes. Every method throws what the requests throw. */
 export class ShardReader {
-  readonly #options: ShardReaderOptions;
+  readonly #options: JournalParts & { changes: RecordChanges };
 
-  constructor(options: ShardReaderOptions) {
+  constructor(options: JournalParts & { changes: RecordChanges }) {
     this.#options = options;
   }
 
   /** Reads what was not read before. May be repeated after a failure. */
   async readAll(): Promise<void> {
-    const { storage, shards } = this.#options;
+    const { storage, state } = this.#options;
     let number = 0;
-    while (!shards.byNumber.has(number)) {
-      if (shards.newer.has(number) || !this.#take(number, await storage.read(number))) number++;
+    while (!state.byNumber.has(number)) {
+      if (state.newer.has(number) || !this.#take(number, await storage.read(number))) number++;
     }
-    shards.setRoot(number);
+    state.setRoot(number);
     await this.readUnread();
-    shards.count = await findMore(shards.count, {
-      isCounted: shards.root.header?.shards !== undefined,
+    const count = await findMore(state.count, {
+      isCounted: state.root.header?.shards !== undefined,
       read: (each) => storage.read(each),
       found: (each, object) => {
         this.#take(each, object);
-        shards.count = Math.max(shards.count, each + 1);
+        state.countAtLeast(each + 1);
       },
     });
+    state.countAtLeast(count);
     await this.readUnread();
   }
 
   /** Reads the shards again that did not exist. Once the first one is ours nobody else begins to use one. */
   async readAbsent(): Promise<void> {
-    const { storage, shards, parse, onChanged } = this.#options;
-    const absent = shards.all().filter((shard) => shard.object === undefined && !shards.isRoot(shard));
+    const { journal, storage, state, changes } = this.#options;
+    const absent = state.all().filter((shard) => shard.object === undefined && !state.isRoot(shard));
     await inParallel(absent, async (shard) => {
       const object = await storage.read(shard.index);
-      const contents = object && parse(object);
-      if (contents !== undefined) onChanged(shard, contents);
+      const contents = object && parseShard(object, journal);
+      if (contents !== undefined) changes.onChanged(shard, contents);
     });
   }
 
-  /** The process that has written a shard last, as is stored now; undefined where that is not known. */
-  async holderOf({ index }: Shard): Promise<string | undefined> {
-    const object = await this.#options.storage.read(index);
-    const read = parseHeader(object?.entries.get(headerKey));
-    return read === 'newer' ? undefined : read.header?.writer;
-  }
-
   async readUnread(): Promise<void> {
-    const { storage, shards } = this.#options;
-    await inParallel(shards.unread, async (number) => void this.#take(number, await storage.read(number)));
+    const { storage, state } = this.#options;
+    await inParallel(state.unread, async (number) => void this.#take(number, await storage.read(number)));
   }
 
   /** Reads the shards again that are due and not being written, to see what others have changed. */
   async poll(nowMs: number, isDue: (shard: Shard) => boolean): Promise<void> {
-    await inParallel(this.#options.shards.all().filter(isDue), async (shard) => {
+    await inParallel(this.#options.state.all().filter(isDue), async (shard) => {
       if (shard.busy) return;
-      shard.busy = true;
+      shard.acquire();
       try {
         this.#compare(shard, await this.#options.storage.read(shard.index), nowMs);
       } finally {
-        shard.busy = false;
+        shard.release();
       }
     });
     await this.readUnread();
@@ -82,31 +67,25 @@ export class ShardReader {
 
   #compare(shard: Shard, object: ShardObject | undefined, nowMs: number): void {
     if (object === undefined) {
-      if (shard.object !== undefined && shard.wanted.size > 0) shard.touch(nowMs, { urgent: true });
-      shard.object = undefined;
+      if (shard.object !== undefined && shard.wanted.size > 0) shard.touch(nowMs);
+      shard.vanished();
     } else if (object.rest.metadata.resourceVersion !== shard.object?.rest.metadata.resourceVersion) {
-      const contents = this.#options.parse(object);
-      if (contents !== undefined) this.#options.onChanged(shard, contents);
+      const contents = parseShard(object, this.#options.journal);
+      if (contents !== undefined) this.#options.changes.onChanged(shard, contents);
     }
   }
 
   /** Makes a shard of what was read. @returns whether it can be used. */
   #take(number: number, object: ShardObject | undefined): boolean {
-    const { storage, shards, parse, onChanged } = this.#options;
-    const { logger, metrics } = this.#options.journal;
-    const contents = object && parse(object);
+    const { journal, state, changes } = this.#options;
+    const contents = object && parseShard(object, journal);
     if (object !== undefined && contents === undefined) {
-      shards.newer.add(number);
-      metrics?.reported('unreadable');
-      logger.error(
-        { namespace: this.#options.journal.namespace, shard: storage.nameOf(number) },
-        'The intent journal is in a newer format and left alone: run the newer version until it is empty, or delete it',
-      );
+      state.addNewer(number);
+      changes.onNewer(number);
       return false;
     }
-    const shard = new Shard(number);
-    shards.byNumber.set(number, shard);
-    if (contents !== undefined) onChanged(shard, contents);
+    const shard = state.add(number);
+    if (contents !== undefined) changes.onChanged(shard, contents);
     return true;
   }
 }
@@ -142,4 +121,13 @@ export async function findMore(
     from += numbers.length;
   }
   return maxShards;
+}
+
+/** Calls `each` for all items, at most four at a time. @throws its first failure; the others go on. */
+export async function inParallel<T>(items: readonly T[], each: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of left) await each(item);
+  };
+  await Promise.all(Array.from({ length: 4 }, worker));
 }

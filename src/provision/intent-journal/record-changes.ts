@@ -1,46 +1,28 @@
 import { inSlices } from '../../base/event-loop.ts';
-import { ForeignWriters } from './foreign-writers.ts';
-import { ForeignIntentError, type JournalListener } from './intent-journal.ts';
+import { foreignIntent, type FoundIntent, type JournalListener } from './intent-journal.ts';
 import { isLeftAlonePhase } from './intent-record.ts';
 import { type JournalEntry, recordOf, withHead } from './journal-entry.ts';
-import type { ClusterJournalOptions } from './journal-options.ts';
+import type { JournalParts } from './journal-parts.ts';
 import { mergeShard } from './merge-shard.ts';
 import { PlanReader } from './plan-text.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
 import { headerKey, type ShardHeader, shortened } from './shard-header.ts';
-import type { ShardSet } from './shard-set.ts';
-import { annotationPrefix, damagedHeaderKey, type ShardStorage } from './shard-storage.ts';
-
-export interface RecordChangesOptions {
-  journal: ClusterJournalOptions;
-  storage: ShardStorage;
-  shards: ShardSet;
-  /** This process. */
-  me: string;
-  /** Whether this process has a newer record of the claim, which was not written yet. */
-  isSuperseded: (uid: string) => boolean;
-  /** Another process was first with a record of the claim: one of ours that has no shard yet is dropped. */
-  onOvertaken: (uid: string) => void;
-  /** Another process writes although this one holds the lease. @returns what to throw. */
-  onFenced: (writer: string) => Error;
-}
+import { annotationPrefix, damagedHeaderKey } from './shard-storage.ts';
 
 /** What others do to the records: processes beside this one, earlier ones, operators. */
 export class RecordChanges {
-  /** Other processes, as far as they were seen. */
-  readonly others = new ForeignWriters();
-  readonly #options: RecordChangesOptions;
+  readonly #options: JournalParts;
   /** Foreign records that the listener knows. */
   readonly #known = new Set<string>();
-  readonly #reported = new Set<string>();
   readonly #plans = new PlanReader();
+  readonly #reported = new Set<string>();
   #isDraining = false;
   #listener: JournalListener | undefined;
   /** Calls of the listener that wait until everything is read. */
   #held: ((listener: JournalListener) => void)[] = [];
 
-  constructor(options: RecordChangesOptions) {
+  constructor(options: JournalParts) {
     this.#options = options;
   }
 
@@ -50,28 +32,38 @@ export class RecordChanges {
     this.#listener = listener;
   }
 
+  /** A shard of a newer format was read. */
+  onNewer(number: number): void {
+    const { journal, storage } = this.#options;
+    journal.metrics?.reported('unreadable');
+    journal.logger.error(
+      { namespace: journal.namespace, shard: storage.nameOf(number) },
+      'The intent journal is in a newer format and left alone: run the newer version until it is empty, or delete it',
+    );
+  }
+
   /** A shard was read, and is not as it was known. @throws when nothing may be written any more. */
   onChanged(shard: Shard, contents: ShardContents): void {
-    const { me, shards, onFenced } = this.#options;
+    const { me, state, status, heartbeats } = this.#options;
     const { clock, exclusive } = this.#options.journal;
     const nowMs = clock.monotonicMs();
     const { header } = contents;
     const isRewound = shard.isRewound(contents, me);
     if (isRewound) this.#onRewound(shard);
     const other = otherWriter(contents, me);
-    if (exclusive && shard.isOwn && other !== undefined) throw onFenced(other);
+    if (exclusive && shard.isOwn && other !== undefined) throw status.fence(other);
     const merged = mergeShard(shard, contents, { me, nowMs, isRewound });
     this.#reportDamage(shard, contents);
     this.#reportUnreadable(shard, contents);
     this.#reportForeign(shard, contents);
-    for (const writer of merged.writers) this.others.seen(writer, nowMs);
-    if (shards.isRoot(shard) && header !== undefined) this.#onRoot(shard, header, nowMs);
+    for (const writer of merged.writers) heartbeats.seen(writer, nowMs);
+    if (state.isRoot(shard) && header !== undefined) this.#onRoot(shard, header, nowMs);
     for (const uid of merged.lost) for (const waiter of shard.takeWaiters(uid)) waiter.reject(foreignIntent(uid));
     for (const uid of merged.gone) {
       this.#forget(shard, uid);
       this.#notify((listener) => listener.onGone(uid));
     }
-    if ((exclusive && !shard.isOwn) || contents.damage !== undefined) shard.touch(nowMs, { urgent: true });
+    if ((exclusive && !shard.isOwn) || contents.damage !== undefined) shard.touch(nowMs);
     for (const entry of merged.foreign) this.#onForeign(shard, entry);
     this.#discard(shard);
     this.#followDrain();
@@ -79,24 +71,23 @@ export class RecordChanges {
 
   /** A shard was written. */
   onStored(shard: Shard, { changes, adopted, discarded }: ShardWrite): void {
+    const { state } = this.#options;
     for (const [uid, entry] of changes) if (entry === undefined && !shard.wanted.has(uid)) this.#forget(shard, uid);
     for (const uid of discarded) if (!shard.wanted.has(uid)) this.#notify((listener) => listener.onDiscarded(uid));
     for (const uid of adopted) {
       const entry = changes.get(uid);
-      if (entry !== undefined && !this.#options.isSuperseded(uid)) this.#notifyFound(entry, 'own');
+      if (entry !== undefined && !state.unplaced.has(uid)) this.#notifyFound(entry, 'own');
     }
-    for (const each of this.#options.shards.byNumber.values()) this.#discard(each);
+    for (const each of state.byNumber.values()) this.#discard(each);
   }
 
   /** Takes over the records of processes that have changed nothing since then, in monotonic milliseconds. */
   adoptSilent(sinceMs: number): void {
-    const { shards, me } = this.#options;
-    for (const shard of shards.byNumber.values()) {
+    const { state, me, heartbeats } = this.#options;
+    for (const shard of state.byNumber.values()) {
       for (const entry of shard.wanted.values()) {
-        if (entry.writer === me || !this.others.isSilent(entry.writer, sinceMs)) continue;
-        if ((shards.home.get(entry.uid) ?? shard) !== shard) continue;
-        shards.home.set(entry.uid, shard);
-        this.#adopt(shard, entry);
+        if (entry.writer === me || !heartbeats.isSilent(entry.writer, sinceMs)) continue;
+        if (state.settle(shard, entry.uid)) this.#adopt(shard, entry);
       }
     }
   }
@@ -110,44 +101,45 @@ export class RecordChanges {
   }
 
   #onRoot(root: Shard, { shards: count = 0, renewals = {} }: ShardHeader, nowMs: number): void {
-    const { shards } = this.#options;
-    const isSole = this.#options.journal.exclusive && root.isOwn; // nobody else enters numbers
-    this.others.observe(renewals, nowMs);
-    if (this.#listener !== undefined && (count < shards.count || (isSole && count > shards.count)))
-      root.touch(nowMs, { urgent: true });
-    if (!isSole) shards.count = Math.max(shards.count, count);
+    const { state, heartbeats, journal } = this.#options;
+    const isSole = journal.exclusive && root.isOwn; // nobody else enters numbers
+    heartbeats.observe(renewals, nowMs);
+    if (this.#listener !== undefined && (count < state.count || (isSole && count > state.count))) root.touch(nowMs);
+    if (!isSole) state.countAtLeast(count);
   }
 
   #onForeign(shard: Shard, entry: JournalEntry): void {
-    const { shards } = this.#options;
     const { uid } = entry;
-    if ((shards.home.get(uid) ?? shard) !== shard) return; // ours is elsewhere; this one is looked at when that is closed
-    shards.home.set(uid, shard);
+    if (!this.#options.state.settle(shard, uid)) return; // ours is elsewhere; this one is looked at when that is closed
     const { exclusive, isFormer } = this.#options.journal;
     if (exclusive || isFormer?.(entry.writer) === true) this.#adopt(shard, entry);
     else if (!this.#known.has(uid)) {
       this.#known.add(uid);
-      this.#options.onOvertaken(uid);
+      this.#dropOvertaken(uid);
       this.#notifyFound(entry, 'foreign');
     }
+  }
+
+  /** Another process was first with a record of the claim: one of ours that is waited for and has no shard yet is dropped. */
+  #dropOvertaken(uid: string): void {
+    const { state } = this.#options;
+    if ((state.unplaced.get(uid)?.waiters.length ?? 0) === 0) return; // one that is worked on without protection stays
+    for (const waiter of state.dropUnplaced(uid)) waiter.reject(foreignIntent(uid));
   }
 
   /** Writes a record as our own; the listener is called when that is done. */
   #adopt(shard: Shard, entry: JournalEntry): void {
     const { clock } = this.#options.journal;
     const renewedAt = new Date(clock.wallMs()).toISOString();
-    shard.want(entry.uid, withHead(entry, { writer: this.#options.me, renewedAt }), clock.monotonicMs());
-    shard.adopting.add(entry.uid);
-    shard.urgent = true;
+    shard.adopt(withHead(entry, { writer: this.#options.me, renewedAt }), clock.monotonicMs());
   }
 
   #forget(shard: Shard, uid: string): void {
-    const { home } = this.#options.shards;
-    if (home.get(uid) === shard) home.delete(uid);
+    this.#options.state.forget(shard, uid);
     this.#known.delete(uid);
   }
 
-  #notifyFound(entry: JournalEntry, owner: 'own' | 'foreign'): void {
+  #notifyFound(entry: JournalEntry, owner: FoundIntent['owner']): void {
     const { reportOnly } = entry;
     this.#notify((listener) =>
       listener.onFound({ record: recordOf(entry, this.#plans), owner, ...(reportOnly !== '' && { reportOnly }) }),
@@ -160,7 +152,7 @@ export class RecordChanges {
   }
 
   #followDrain(): void {
-    const { isDraining } = this.#options.shards;
+    const { isDraining } = this.#options.state;
     if (isDraining === this.#isDraining) return;
     this.#isDraining = isDraining;
     const { logger } = this.#options.journal;
@@ -175,29 +167,24 @@ export class RecordChanges {
   /** Removes what an operator wants to have removed, as far as that is safe. */
   #discard(shard: Shard): void {
     if (shard.discard === '') return;
-    const { shards, storage, me } = this.#options;
-    const { clock, logger } = this.#options.journal;
-    const nowMs = clock.monotonicMs();
+    const { state, storage, me, journal } = this.#options;
+    const nowMs = journal.clock.monotonicMs();
     const later: string[] = [];
     for (const uid of shard.discard.split(',').map((each) => each.trim())) {
-      const home = shards.home.get(uid);
+      const home = state.home.get(uid);
       const entry = home?.wanted.get(uid);
       const isOurs = entry?.writer === me && home?.adopting.has(uid) === false; // else it is handed over first
       if (shard.foreign.has(uid) || (home !== undefined && entry !== undefined && !isOurs)) later.push(uid);
       else if (home !== undefined && entry !== undefined && isReported(entry)) {
-        home.want(uid, undefined, nowMs);
-        home.discarding.add(uid);
-        home.urgent = true;
+        home.discardRecord(uid, nowMs);
       } else if (uid !== '') {
-        logger.warn(
+        journal.logger.warn(
           { shard: storage.nameOf(shard.index), uid },
           'The record is not discarded: only those that are stuck, unproved or only reported can be',
         );
       }
     }
-    if (later.join(',') === shard.discard) return;
-    shard.discard = later.join(',');
-    shard.touch(nowMs, { urgent: true });
+    if (later.join(',') !== shard.discard) shard.setDiscard(later.join(','), nowMs);
   }
 
   /** Once for each provisioner. */
@@ -217,13 +204,12 @@ export class RecordChanges {
   /** Once for each text. */
   #reportDamage({ index }: Shard, { header, damage }: ShardContents): void {
     const { logger, metrics } = this.#options.journal;
-    const { storage } = this.#options;
     if (damage === undefined || this.#reported.has(`${index} ${damage.text}`)) return;
     this.#reported.add(`${index} ${damage.text}`);
     metrics?.reported('unreadable');
     logger.error(
       {
-        lease: storage.leaseOf(index),
+        lease: this.#options.storage.leaseOf(index),
         annotation: annotationPrefix + headerKey,
         value: shortened(damage.text),
         problem: damage.problem,
@@ -255,8 +241,4 @@ function otherWriter({ header, records }: ShardContents, me: string): string | u
 /** Whether an operator has to decide about it. */
 export function isReported({ phase, reportOnly }: JournalEntry): boolean {
   return isLeftAlonePhase(phase) || reportOnly !== '';
-}
-
-export function foreignIntent(uid: string): ForeignIntentError {
-  return new ForeignIntentError(`another process works on the volume of the claim ${uid}`);
 }

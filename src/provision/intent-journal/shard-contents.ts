@@ -1,7 +1,11 @@
+import type { Clock } from '../../base/clock.ts';
 import { type JournalEntry, markedUnread, parseEntry, renewalOf, withHead } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
 import { headerKey, parseHeader, type ShardHeader, shardReportOnly, staleReportOnly } from './shard-header.ts';
-import type { ShardObject } from './shard-storage.ts';
+import { damagedHeaderKey, type ShardObject } from './shard-storage.ts';
+
+/** How much of a damaged header is kept, in characters; one that is not damaged is much shorter. */
+const maxDamagedLength = 4096;
 
 /** A shard as it was read. Where it is a copy or stale its entries are marked, as they are to be when it is written. */
 export interface ShardContents {
@@ -15,7 +19,10 @@ export interface ShardContents {
   foreign: Map<string, JournalEntry>;
   /** Entries that are no records, and are kept as they are. */
   unreadable: Map<string, string>;
-  shared: Map<string, string>;
+  /** Texts of the entries that are kept as they are, with the shared values that they may need, by key. */
+  kept: ReadonlyMap<string, string>;
+  /** What is written besides the records of ours, in bytes. */
+  keptBytes: number;
   /** When entries were renewed that do not say so themselves, by key; empty where nobody knows. */
   times: Map<string, string>;
 }
@@ -27,7 +34,7 @@ export interface HeaderDamage {
 }
 
 export interface ShardParserOptions {
-  wallMs: number;
+  clock: Pick<Clock, 'wallMs'>;
   /** Whether the records of a provisioner are ours. */
   isKnownProvisioner: (name: string) => boolean;
 }
@@ -35,7 +42,7 @@ export interface ShardParserOptions {
 /** @returns undefined when only a newer version can read it. */
 export function parseShard(
   object: ShardObject,
-  { wallMs, isKnownProvisioner }: ShardParserOptions,
+  { clock, isKnownProvisioner }: ShardParserOptions,
 ): ShardContents | undefined {
   const text = object.entries.get(headerKey);
   const read = parseHeader(text);
@@ -54,7 +61,7 @@ export function parseShard(
   const reasonFor = (key: string, renewedAt: string): string => {
     const at = renewedAt || timeIn(header, key);
     if (renewedAt === '') times.set(key, at);
-    return reason || staleReportOnly(at, wallMs);
+    return reason || staleReportOnly(at, clock.wallMs());
   };
   for (const [key, entryText] of object.entries) {
     if (key === headerKey || shared.has(key)) continue;
@@ -68,7 +75,30 @@ export function parseShard(
       unreadable.set(key, mark === '' ? entryText : markedUnread(entryText, mark));
     }
   }
-  return { object, header, damage, records, foreign, unreadable, shared, times };
+  if (damage !== undefined) keepDamaged(object, damage);
+  const kept = keptOf(foreign, unreadable, shared);
+  let keptBytes = 0;
+  for (const [key, text] of [...kept, ...Object.entries(object.rest.metadata.annotations ?? {})])
+    keptBytes += Buffer.byteLength(key) + Buffer.byteLength(text);
+  for (const [key, time] of times) keptBytes += key.length + time.length + 6; // in the header
+  return { object, header, damage, records, foreign, unreadable, kept, keptBytes, times };
+}
+
+function keepDamaged({ rest: { metadata } }: ShardObject, { text }: HeaderDamage): void {
+  metadata.annotations = { ...metadata.annotations, [damagedHeaderKey]: text.slice(0, maxDamagedLength) };
+}
+
+function keptOf(
+  foreign: ShardContents['foreign'],
+  unreadable: ReadonlyMap<string, string>,
+  shared: ReadonlyMap<string, string>,
+): Map<string, string> {
+  const kept = new Map(unreadable.size === 0 ? [] : [...unreadable, ...shared]); // it may need any shared value
+  for (const { key, text, shared: used } of foreign.values()) {
+    kept.set(key, text);
+    for (const [sharedKey, value] of used) kept.set(sharedKey, value);
+  }
+  return kept;
 }
 
 /** When an entry was renewed that does not say so itself. */

@@ -1,35 +1,23 @@
-import type { Clock } from '../../base/clock.ts';
 import { type Moment, momentOf } from '../../base/permit.ts';
 import { TooManyRequestsError } from '../../kube/client/api-error.ts';
+import type { JournalParts } from './journal-parts.ts';
+import type { RecordChanges } from './record-changes.ts';
+import { type RequestFailure, RequestFailures } from './request-failures.ts';
 import type { Shard, ShardWrite } from './shard.ts';
-import type { ShardContents } from './shard-contents.ts';
-import { headerKey, journalFormat, type ShardHeader } from './shard-header.ts';
-import { ShardAlteredError, type ShardObject, type ShardStorage } from './shard-storage.ts';
-import { classifyFailure, forbiddenGraceMs } from './write-failure.ts';
+import { parseShard } from './shard-contents.ts';
+import { headerKey, journalFormat, parseHeader, type ShardHeader } from './shard-header.ts';
+import { ShardAlteredError, type ShardObject } from './shard-storage.ts';
+import type { OwnWrites } from './own-writes.ts';
 
 /** How a write has ended: `refused` can be repeated later, `ended` never. */
 export type WriteOutcome =
   { kind: 'stored'; write: ShardWrite } | { kind: 'refused'; error: Error } | { kind: 'ended'; error: Error };
 
-export interface ShardWriterOptions {
-  storage: ShardStorage;
-  clock: Clock;
-  writer: string;
-  /** Aborts once nothing can be sent any more. */
-  ended: AbortSignal;
-  /** Fields of the header that only the first shard has. */
-  rootFields: (shard: Shard) => Partial<ShardHeader>;
-  /** @returns undefined when only a newer version can read it. */
-  parse: (object: ShardObject) => ShardContents | undefined;
-  /** The shard was changed by somebody. @throws when nothing may be written any more. */
-  onChanged: (shard: Shard, contents: ShardContents) => void;
-  /** Called before a shard is used that this process has not written. @throws when another process holds the journal. */
-  confirm: (shard: Shard) => Promise<void>;
-  /** Whether a permission is missing for certain, asked when a request was forbidden. */
-  isDenied: () => Promise<boolean>;
-  /** @param write.sentAt - the moment before the request. */
-  onWritten: (shard: Shard, write: { seconds: number; bytes: number; sentAt: Moment }) => void;
-}
+export type ShardWriterOptions = JournalParts & {
+  changes: RecordChanges;
+  /** Of a process that works beside others: what its writes show. */
+  ownWrites: OwnWrites | undefined;
+};
 
 const firstPauseMs = 50;
 const maxPauseMs = 2000;
@@ -47,70 +35,88 @@ export class ShardWriter {
 
   /** Writes what a shard has to write. Waits while the API server is overloaded or away. Never rejects. */
   async write(shard: Shard): Promise<WriteOutcome> {
-    const { clock, ended, isDenied } = this.#options;
+    const { journal, status } = this.#options;
     const attempt: Attempt = { write: undefined, mustRead: false };
+    const failures = new RequestFailures(journal, status.ending);
     let pauseMs = firstPauseMs;
-    let conflicts = 0;
-    let forbiddenSinceMs: number | undefined;
-    for (;;) {
-      let isTransient = false;
+    for (let conflicts = 0; ;) {
       try {
         const write = await this.#attempt(shard, attempt);
         if (write !== undefined) return { kind: 'stored', write };
       } catch (error) {
-        if (ended.aborted) {
+        const failure = await this.#failureOf(error, shard, { attempt, failures });
+        if (failure === 'refused' || failure === 'ended') {
           if (attempt.write !== undefined) shard.undo(attempt.write);
-          return { kind: 'ended', error: error as Error }; // whatever the error is, the next try would end at once, too
+          return { kind: failure, error: error as Error };
         }
-        const isCreation = shard.object === undefined && !attempt.mustRead;
-        const isUnfit = error instanceof NewerFormatError || error instanceof ShardAlteredError;
-        let failure = isUnfit ? 'refused' : classifyFailure(error);
-        if (failure === 'gone' && isCreation) failure = 'refused';
-        if (failure === 'forbidden') {
-          forbiddenSinceMs ??= clock.monotonicMs();
-          const isOver = clock.monotonicMs() - forbiddenSinceMs >= forbiddenGraceMs || (await isDenied());
-          failure = isOver ? 'refused' : 'transient';
-        } else forbiddenSinceMs = undefined;
-        if (failure === 'conflict') {
-          attempt.mustRead = true;
-          isTransient = ++conflicts > quickConflicts;
-        } else if (failure === 'gone') this.#restart(shard, attempt);
-        else if (failure === 'transient') {
-          isTransient = true;
-          if (attempt.write !== undefined && !(error instanceof TooManyRequestsError)) attempt.mustRead = true; // it may be done
-        } else {
-          if (attempt.write !== undefined) shard.undo(attempt.write);
-          return { kind: failure === 'refused' ? 'refused' : 'ended', error: error as Error };
-        }
+        if (failure === 'conflict') conflicts++;
+        this.#prepareNext(shard, attempt, { failure, error });
+        if (failure === 'gone' || (failure === 'conflict' && conflicts <= quickConflicts)) continue;
+        await journal.clock.sleep(pauseMs, { signal: status.ended }).catch(() => undefined);
+        pauseMs = Math.min(2 * pauseMs, maxPauseMs);
       }
-      if (!isTransient) continue;
-      await clock.sleep(pauseMs, { signal: ended }).catch(() => undefined);
-      pauseMs = Math.min(2 * pauseMs, maxPauseMs);
     }
+  }
+
+  async #failureOf(
+    error: unknown,
+    { object }: Shard,
+    { attempt, failures }: { attempt: Attempt; failures: RequestFailures },
+  ): Promise<Failure> {
+    if (this.#options.status.ended.aborted) return 'ended'; // whatever the error is, the next try would end at once, too
+    if (error instanceof NewerFormatError || error instanceof ShardAlteredError) return 'refused';
+    const isCreation = object === undefined && !attempt.mustRead;
+    const failure = await failures.classify(error);
+    return failure === 'gone' && isCreation ? 'refused' : failure;
+  }
+
+  #prepareNext(shard: Shard, attempt: Attempt, { failure, error }: { failure: Failure; error: unknown }): void {
+    if (failure === 'gone') this.#restart(shard, attempt);
+    else if (failure === 'conflict') attempt.mustRead = true;
+    else if (attempt.write !== undefined && !(error instanceof TooManyRequestsError)) attempt.mustRead = true; // it may be done
   }
 
   /** One step. @returns undefined when there is more to do at once. */
   async #attempt(shard: Shard, attempt: Attempt): Promise<ShardWrite | undefined> {
-    const { storage, clock, onWritten, confirm } = this.#options;
+    const { journal, storage } = this.#options;
+    const { clock } = journal;
     if (attempt.mustRead) return this.#readAgain(shard, attempt);
     const object = shard.object ?? (await this.#create(shard));
-    if (shard.isNew) await confirm(shard);
-    shard.isNew = false;
+    if (shard.isNew) await this.#confirm(shard);
     attempt.write ??= shard.begin(++this.#sequence, this.#header(shard, object.uid));
     const { write } = attempt;
     const sentAt = momentOf(clock);
     const isSame = await storage.update(object, write.entries, write.discard);
-    shard.writtenAtMs = clock.monotonicMs();
-    const seconds = (shard.writtenAtMs - sentAt.monotonicMs) / 1000;
-    onWritten(shard, { seconds, bytes: write.bytes, sentAt });
+    this.#onAnswered(shard, write, sentAt);
     if (!isSame) {
-      shard.undo(write); // its header has the UID of the old object
+      shard.recreated(write);
       attempt.write = undefined;
-      shard.isNew = true;
       return undefined;
     }
     shard.complete(write);
     return write;
+  }
+
+  /** @param sentAt - the moment before the request. */
+  #onAnswered(shard: Shard, { bytes }: ShardWrite, sentAt: Moment): void {
+    const { journal, state, ownWrites } = this.#options;
+    const { clock, metrics } = journal;
+    const nowMs = clock.monotonicMs();
+    shard.answered(nowMs);
+    ownWrites?.add(shard, sentAt);
+    metrics?.written((nowMs - sentAt.monotonicMs) / 1000, bytes);
+    metrics?.size(state.all().reduce((sum, each) => sum + (each.object === undefined ? 0 : each.bytes), 0));
+  }
+
+  /** @throws when another process has written the first shard: this one does not hold the journal any more. */
+  async #confirm(shard: Shard): Promise<void> {
+    const { journal, me, state, status, storage } = this.#options;
+    const { root } = state;
+    if (!journal.exclusive || shard === root) return;
+    const object = await storage.read(root.index);
+    const read = parseHeader(object?.entries.get(headerKey));
+    const holder = read === 'newer' ? undefined : read.header?.writer;
+    if (holder !== undefined && holder !== me) throw status.fence(holder);
   }
 
   /** Creates the shard's object, as this process's from the beginning: another one that meets it knows whose it is. */
@@ -118,37 +124,47 @@ export class ShardWriter {
     this.#sequence++;
     const header = this.#header(shard, '');
     const object = await this.#options.storage.create(shard.index, { [headerKey]: JSON.stringify(header) });
-    shard.object = object;
-    shard.header = header;
-    shard.isOwn = shard.isNew = true;
+    shard.created(object, header);
     return object;
   }
 
   #header(shard: Shard, uid: string): ShardHeader {
-    const { clock, writer, rootFields } = this.#options;
-    const renewedAt = new Date(clock.wallMs()).toISOString();
-    return { format: journalFormat, uid, writer, sequence: this.#sequence, renewedAt, ...rootFields(shard) };
+    const { journal, me } = this.#options;
+    const renewedAt = new Date(journal.clock.wallMs()).toISOString();
+    const common = { format: journalFormat, uid, writer: me, sequence: this.#sequence, renewedAt };
+    return { ...common, ...this.#rootFields(shard) };
+  }
+
+  /** Fields of the header that only the first shard has. */
+  #rootFields(shard: Shard): Partial<ShardHeader> {
+    const { journal, me, state, heartbeats } = this.#options;
+    const { exclusive, clock, adoptAfterMs = 30_000 } = journal;
+    if (!state.isRoot(shard)) return {};
+    const shards = state.count;
+    if (exclusive) return { shards };
+    const sinceMs = clock.monotonicMs() - 10 * adoptAfterMs;
+    return { shards, renewals: heartbeats.renewals(me, shard.header?.renewals ?? {}, sinceMs) };
   }
 
   /** After a conflict: either an earlier attempt was carried out and its answer lost, or somebody has changed the shard. */
   async #readAgain(shard: Shard, attempt: Attempt): Promise<ShardWrite | undefined> {
-    const { storage, writer, parse, onChanged, confirm } = this.#options;
+    const { journal, me, storage, changes } = this.#options;
     const { write } = attempt;
-    if (!shard.isOwn) await confirm(shard);
+    if (!shard.isOwn) await this.#confirm(shard);
     const object = await storage.read(shard.index);
     attempt.mustRead = false;
     if (object === undefined) {
       this.#restart(shard, attempt);
       return undefined;
     }
-    const contents = parse(object);
+    const contents = parseShard(object, journal);
     if (contents === undefined) throw new NewerFormatError(storage.nameOf(shard.index));
-    shard.isOwn ||= contents.header?.writer === writer; // the answer to its creation was lost
-    const isStored = write?.sequence === contents.header?.sequence && contents.header?.writer === writer;
+    if (contents.header?.writer === me) shard.recognized(); // the answer to its creation was lost
+    const isStored = write?.sequence === contents.header?.sequence && contents.header?.writer === me;
     if (write !== undefined && isStored) shard.complete(write);
     else if (write !== undefined) shard.undo(write);
     attempt.write = undefined;
-    onChanged(shard, contents);
+    changes.onChanged(shard, contents);
     return isStored ? write : undefined;
   }
 
@@ -156,9 +172,11 @@ export class ShardWriter {
   #restart(shard: Shard, attempt: Attempt): void {
     if (attempt.write !== undefined) shard.undo(attempt.write);
     attempt.write = undefined;
-    shard.object = undefined;
+    shard.vanished();
   }
 }
+
+type Failure = Exclude<RequestFailure, 'forbidden'>;
 
 interface Attempt {
   write: ShardWrite | undefined;

@@ -1,13 +1,15 @@
 import { orderOf } from '../../kube/client/resource-version.ts';
+import { HeldEntries } from './held-entries.ts';
+import type { Protection } from './intent-journal.ts';
 import { type JournalEntry, withHead } from './journal-entry.ts';
 import type { ShardContents } from './shard-contents.ts';
 import { headerKey, type ShardHeader } from './shard-header.ts';
-import { damagedHeaderKey, type ShardObject } from './shard-storage.ts';
+import type { ShardObject } from './shard-storage.ts';
 
 /** Somebody who waits until a record is durable. */
 export interface Waiter {
   uid: string;
-  resolve(how: 'durable' | 'unprotected'): void;
+  resolve(how: Protection): void;
   reject(error: Error): void;
 }
 
@@ -26,30 +28,33 @@ export interface ShardWrite {
 /** Room for the header, and for what others add, in bytes. */
 const reservedBytes = 2048;
 
-/** How much of a damaged header is kept, in characters; one that is not damaged is much shorter. */
-const maxDamagedLength = 4096;
-
-/** One shard: what it is to hold, and what the server is known to have of it. */
-export class Shard {
+/**
+ * One shard: what it is to hold, and what the server is known to have of it. Only its methods change it: all others see a `Shard`.
+ */
+export class ShardState {
   readonly index: number;
+  readonly #held = new HeldEntries();
+  readonly #stored = new Map<string, JournalEntry>();
+  readonly #changed = new Set<string>();
+  readonly #adopting = new Set<string>();
   /** What it is to hold, by UID of the claim. */
-  readonly wanted = new Map<string, JournalEntry>();
+  readonly wanted = this.#held.byUid;
   /** What the server has, as far as is known. */
-  readonly stored = new Map<string, JournalEntry>();
+  readonly stored: ReadonlyMap<string, JournalEntry> = this.#stored;
   /** UIDs whose wanted state is not stored yet. */
-  readonly changed = new Set<string>();
+  readonly changed: ReadonlySet<string> = this.#changed;
   /** Changed UIDs whose records are taken over from a process that has been silent. */
-  readonly adopting = new Set<string>();
+  readonly adopting: ReadonlySet<string> = this.#adopting;
   /** Changed UIDs whose records an operator discards. */
-  readonly discarding = new Set<string>();
-  waiters: Waiter[] = [];
+  readonly #discarding = new Set<string>();
+  #waiters: Waiter[] = [];
   /** The object as last read or written; undefined where there is none. */
   object: ShardObject | undefined;
   header: ShardHeader | undefined;
   /** What the operator's annotation is to be after the next write. */
   discard = '';
   /** Entries that are not ours, or cannot be read: they stay as they are. */
-  kept = new Map<string, string>();
+  kept: ReadonlyMap<string, string> = new Map();
   /** When entries were renewed that do not say so themselves, by key. */
   #times: ReadonlyMap<string, string> = new Map();
   /** UIDs of claims for which another provisioner has a record here. */
@@ -61,7 +66,7 @@ export class Shard {
   /** Its object was just created by this process, which may have been overtaken by another one meanwhile. */
   isNew = false;
   /** To be written although no record has changed. */
-  touched = false;
+  #touched = false;
   /** To be written at once. */
   urgent = false;
   /** Since when it differs from what is stored, in monotonic milliseconds. */
@@ -72,10 +77,7 @@ export class Shard {
   deadBytes = 0;
   /** Of the last write of this process that is known to be carried out. */
   #written = { sequence: 0, version: NaN };
-  #entryBytes = 0;
-  #sharedBytes = 0;
   #keptBytes = 0;
-  readonly #shared = new Map<string, { text: string; bytes: number; users: number }>();
 
   constructor(index: number) {
     this.index = index;
@@ -83,7 +85,7 @@ export class Shard {
 
   /** Of everything that it is to hold, as Kubernetes counts the size of annotations. */
   get bytes(): number {
-    return reservedBytes + this.#entryBytes + this.#sharedBytes + this.#keptBytes;
+    return reservedBytes + this.#held.bytes + this.#keptBytes;
   }
 
   /** An operator wants no new volume to be begun. */
@@ -92,62 +94,109 @@ export class Shard {
   }
 
   get isDirty(): boolean {
-    return this.touched || this.changed.size > 0;
+    return this.#touched || this.#changed.size > 0;
   }
 
   /** Its size once it held these as well. */
   bytesWith(entryBytes: number, shared: ReadonlyMap<string, number>): number {
-    let bytes = this.bytes + entryBytes;
-    for (const [key, more] of shared) if (!this.#shared.has(key)) bytes += more;
-    return bytes;
+    return this.bytes + this.#held.bytesOf(entryBytes, shared);
   }
 
   /** Sets what is to be held for a claim; the server does not know it yet. */
   want(uid: string, entry: JournalEntry | undefined, nowMs: number): void {
     if (!this.isDirty) this.dirtySinceMs = nowMs;
-    if (entry === undefined && this.wanted.has(uid)) this.deadBytes += this.stored.get(uid)?.bytes ?? 0;
-    this.#hold(uid, entry);
-    this.changed.add(uid);
+    if (entry === undefined && this.wanted.has(uid)) this.deadBytes += this.#stored.get(uid)?.bytes ?? 0;
+    this.#held.set(uid, entry);
+    this.#changed.add(uid);
   }
 
-  touch(nowMs: number, options: { urgent: boolean }): void {
+  /** Holds a record of this process, which is written at once. */
+  put(entry: JournalEntry, waiters: readonly Waiter[], nowMs: number): void {
+    this.want(entry.uid, entry, nowMs);
+    this.#adopting.delete(entry.uid);
+    this.#discarding.delete(entry.uid);
+    this.#waiters.push(...waiters);
+    this.urgent = true;
+  }
+
+  /** Takes over the record of another process. */
+  adopt(entry: JournalEntry, nowMs: number): void {
+    this.want(entry.uid, entry, nowMs);
+    this.#adopting.add(entry.uid);
+    this.urgent = true;
+  }
+
+  /** A record of this process is closed. */
+  remove(uid: string, nowMs: number): void {
+    this.want(uid, undefined, nowMs);
+    this.#adopting.delete(uid);
+  }
+
+  /** An operator has a record closed. */
+  discardRecord(uid: string, nowMs: number): void {
+    this.want(uid, undefined, nowMs);
+    this.#discarding.add(uid);
+    this.urgent = true;
+  }
+
+  /** Changes the operator's annotation. */
+  setDiscard(uids: string, nowMs: number): void {
+    this.discard = uids;
+    this.touch(nowMs);
+  }
+
+  /** Has it written at once. */
+  touch(nowMs: number): void {
     if (!this.isDirty) this.dirtySinceMs = nowMs;
-    this.touched = true;
-    this.urgent ||= options.urgent;
+    this.#touched = true;
+    this.urgent = true;
+  }
+
+  /** Has it written at once. Resolves when that is done, or not possible. */
+  written(nowMs: number): PromiseWithResolvers<Protection> {
+    const waiting = Promise.withResolvers<Protection>();
+    this.touch(nowMs);
+    this.#waiters.push({ uid: '', ...waiting });
+    return waiting;
+  }
+
+  /** What is to be written is written at once. */
+  hurry(): void {
+    if (this.isDirty) this.urgent = true;
+  }
+
+  /** A request for it begins; `release` ends it. */
+  acquire(): void {
+    this.busy = true;
+  }
+
+  release(): void {
+    this.busy = false;
+  }
+
+  /** Records what the server has of a claim. */
+  setStored(uid: string, entry: JournalEntry | undefined): void {
+    if (entry === undefined) this.#stored.delete(uid);
+    else this.#stored.set(uid, entry);
   }
 
   /** Records what was read of a claim, where nothing of ours is to be written. */
   adoptStored(uid: string, entry: JournalEntry | undefined): void {
-    this.#hold(uid, entry);
-    this.changed.delete(uid);
-    this.adopting.delete(uid);
-    this.discarding.delete(uid);
+    this.#held.set(uid, entry);
+    this.#changed.delete(uid);
+    this.#adopting.delete(uid);
+    this.#discarding.delete(uid);
   }
 
   /** Records the object that was read, without its records. */
-  adoptObject({ object, header, damage, foreign, unreadable, shared, times }: ShardContents): void {
-    if (damage !== undefined) {
-      object.rest.metadata.annotations = {
-        ...object.rest.metadata.annotations,
-        [damagedHeaderKey]: damage.text.slice(0, maxDamagedLength),
-      };
-    }
+  adoptObject({ object, header, foreign, kept, keptBytes, times }: ShardContents): void {
     this.object = object;
     this.header = header;
     this.discard = object.discard;
     this.foreign = new Set(foreign.keys());
+    this.kept = kept;
+    this.#keptBytes = keptBytes;
     this.#times = times;
-    // what cannot be read may need any shared value
-    this.kept = new Map(unreadable.size === 0 ? [] : [...unreadable, ...shared]);
-    for (const { key, text, shared: used } of foreign.values()) {
-      this.kept.set(key, text);
-      for (const [sharedKey, value] of used) this.kept.set(sharedKey, value);
-    }
-    this.#keptBytes = [...this.kept, ...Object.entries(object.rest.metadata.annotations ?? {})].reduce(
-      (sum, [key, text]) => sum + Buffer.byteLength(key) + Buffer.byteLength(text),
-      0,
-    );
-    for (const [key, time] of times) this.#keptBytes += key.length + time.length + 6; // in the header
     object.entries.clear(); // parsed, and large
   }
 
@@ -169,32 +218,56 @@ export class Shard {
     const header = times.length === 0 ? given : { ...given, times: Object.fromEntries(times) };
     const entries: Record<string, string> = { [headerKey]: JSON.stringify(header) };
     for (const [key, text] of this.kept) entries[key] = text;
-    for (const [key, { text }] of this.#shared) entries[key] = text;
-    for (const { key, text } of this.wanted.values()) entries[key] = text;
+    for (const [key, text] of this.#held.texts()) entries[key] = text;
     const write: ShardWrite = {
       sequence,
       entries,
       discard: this.discard,
       bytes: this.bytes,
-      changes: new Map([...this.changed].map((uid) => [uid, this.wanted.get(uid)])),
-      waiters: this.waiters,
-      adopted: [...this.adopting],
-      discarded: [...this.discarding],
+      changes: new Map([...this.#changed].map((uid) => [uid, this.wanted.get(uid)])),
+      waiters: this.#waiters,
+      adopted: [...this.#adopting],
+      discarded: [...this.#discarding],
     };
-    this.waiters = [];
-    for (const set of [this.changed, this.adopting, this.discarding]) set.clear();
-    this.touched = this.urgent = false;
+    this.#waiters = [];
+    for (const set of [this.#changed, this.#adopting, this.#discarding]) set.clear();
+    this.#touched = this.urgent = this.isNew = false;
     this.deadBytes = 0;
     this.header = header;
     return write;
   }
 
+  /** Its object was created, by this process. */
+  created(object: ShardObject, header: ShardHeader): void {
+    this.object = object;
+    this.header = header;
+    this.isOwn = this.isNew = true;
+  }
+
+  /** Its object turned out to be one of this process. */
+  recognized(): void {
+    this.isOwn = true;
+  }
+
+  /** A request that writes it has succeeded. */
+  answered(nowMs: number): void {
+    this.writtenAtMs = nowMs;
+  }
+
+  /** The write made a new object: it is to be written again, as its header has the UID of the old one. */
+  recreated(write: ShardWrite): void {
+    this.undo(write);
+    this.isNew = true;
+  }
+
+  /** Its object is gone. */
+  vanished(): void {
+    this.object = undefined;
+  }
+
   /** The write was carried out. */
   complete({ sequence, changes }: ShardWrite): void {
-    for (const [uid, entry] of changes) {
-      if (entry === undefined) this.stored.delete(uid);
-      else this.stored.set(uid, entry);
-    }
+    for (const [uid, entry] of changes) this.setStored(uid, entry);
     this.isOwn = true;
     this.#written = { sequence, version: orderOf(this.object?.rest.metadata.resourceVersion) };
   }
@@ -208,48 +281,20 @@ export class Shard {
 
   /** The write was not carried out, or nobody knows: all of it is to be written again, unless it has changed since. */
   undo(write: ShardWrite): void {
-    for (const uid of write.changes.keys()) this.changed.add(uid);
-    for (const uid of write.adopted) this.adopting.add(uid);
-    for (const uid of write.discarded) this.discarding.add(uid);
-    this.waiters = [...write.waiters, ...this.waiters];
-    this.touched = true;
+    for (const uid of write.changes.keys()) this.#changed.add(uid);
+    for (const uid of write.adopted) this.#adopting.add(uid);
+    for (const uid of write.discarded) this.#discarding.add(uid);
+    this.#waiters = [...write.waiters, ...this.#waiters];
+    this.#touched = true;
   }
 
   /** Takes those who wait for a claim's record, or for anything. */
   takeWaiters(uid?: string): Waiter[] {
-    const taken = this.waiters.filter((waiter) => uid === undefined || waiter.uid === uid);
-    this.waiters = this.waiters.filter((waiter) => !taken.includes(waiter));
+    const taken = this.#waiters.filter((waiter) => uid === undefined || waiter.uid === uid);
+    this.#waiters = this.#waiters.filter((waiter) => !taken.includes(waiter));
     return taken;
   }
-
-  #hold(uid: string, entry: JournalEntry | undefined): void {
-    const old = this.wanted.get(uid);
-    if (old === entry) return;
-    if (entry !== undefined) {
-      this.wanted.set(uid, entry);
-      this.#entryBytes += entry.bytes;
-      for (const [key, text] of entry.shared) this.#addShared(key, text);
-    } else this.wanted.delete(uid);
-    if (old === undefined) return;
-    this.#entryBytes -= old.bytes;
-    for (const key of old.shared.keys()) this.#dropShared(key);
-  }
-
-  #addShared(key: string, text: string): void {
-    const known = this.#shared.get(key);
-    if (known !== undefined) {
-      known.users++;
-      return;
-    }
-    const bytes = key.length + Buffer.byteLength(text);
-    this.#shared.set(key, { text, bytes, users: 1 });
-    this.#sharedBytes += bytes;
-  }
-
-  #dropShared(key: string): void {
-    const known = this.#shared.get(key);
-    if (known === undefined || --known.users > 0) return;
-    this.#shared.delete(key);
-    this.#sharedBytes -= known.bytes;
-  }
 }
+
+/** A shard as all but itself see it. */
+export type Shard = Readonly<ShardState>;

@@ -1,37 +1,14 @@
 import { untilAborted } from '../../base/abort.ts';
-import type { Clock } from '../../base/clock.ts';
-import { type Moment, momentOf, passedMs, type Permit } from '../../base/permit.ts';
-import type { Shard } from './shard.ts';
-import type { ShardSet } from './shard-set.ts';
+import { momentOf, type Permit } from '../../base/permit.ts';
+import type { JournalParts } from './journal-parts.ts';
+import type { OwnWrites } from './own-writes.ts';
+import type { WriteQueue } from './write-queue.ts';
 
-/**
- * How old the last own write may be, in milliseconds. Other processes take over the records of one that was silent for longer than
- * `adoptAfterMs`.
- */
-const maxSilenceMs = 20_000;
+export type WriterPermitOptions = JournalParts & { ownWrites: OwnWrites; queue: WriteQueue };
 
-export interface WriterPermitOptions {
-  clock: Clock;
-  shards: ShardSet;
-  /** This process. */
-  me: string;
-  /** Nothing can be written, which is reported: work goes on without protection. */
-  isRefused: () => boolean;
-  /** What is to be written at once is written. @throws when nothing may be written any more. */
-  wake: () => void;
-}
-
-/**
- * The permit of a process that works beside others: it has written one of its shards lately, and since its last silence all that
- * hold records of its own, so that it knows what others have taken over meanwhile.
- */
+/** The permit of a process that works beside others: as long as its writes show what others do. */
 export class WriterPermit implements Permit {
   readonly #options: WriterPermitOptions;
-  #lastWrite: Moment | undefined;
-  /** When the first write after the last silence was sent, in monotonic milliseconds. */
-  #sinceMs = -Infinity;
-  /** Shards with own records that were not written since then. */
-  #stale = new Set<Shard>();
   #renewing: Promise<void> | undefined;
 
   constructor(options: WriterPermitOptions) {
@@ -39,22 +16,8 @@ export class WriterPermit implements Permit {
   }
 
   get isValid(): boolean {
-    const { clock, isRefused } = this.#options;
-    const isFresh = this.#lastWrite !== undefined && passedMs(this.#lastWrite, momentOf(clock)) <= maxSilenceMs;
-    return (isFresh && this.#stale.size === 0) || isRefused();
-  }
-
-  /** A shard was written. @param sentAt - the moment before the request. */
-  wrote(shard: Shard, sentAt: Moment): void {
-    const last = this.#lastWrite;
-    const isLater = last === undefined || sentAt.monotonicMs >= last.monotonicMs;
-    if (last !== undefined && isLater && passedMs(last, sentAt) > maxSilenceMs) {
-      const { shards, me } = this.#options;
-      this.#sinceMs = sentAt.monotonicMs;
-      this.#stale = new Set(shards.all().filter((each) => hasOwn(each, me)));
-    }
-    if (isLater) this.#lastWrite = sentAt;
-    if (sentAt.monotonicMs >= this.#sinceMs) this.#stale.delete(shard);
+    const { journal, status, ownWrites } = this.#options;
+    return ownWrites.isFresh(momentOf(journal.clock)) || status.isRefused;
   }
 
   async renewed(signal: AbortSignal | undefined): Promise<void> {
@@ -66,21 +29,11 @@ export class WriterPermit implements Permit {
 
   /** @throws when nothing may be written any more. */
   async #renew(): Promise<void> {
-    const { clock, shards, wake } = this.#options;
-    const nowMs = clock.monotonicMs();
-    const written: Promise<unknown>[] = [];
-    for (const shard of new Set([shards.root, ...this.#stale])) {
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-      shard.touch(nowMs, { urgent: true });
-      shard.waiters.push({ uid: '', resolve, reject });
-      written.push(promise);
-    }
-    wake();
+    const { journal, state, status, ownWrites, queue } = this.#options;
+    status.throwIfEnded();
+    const nowMs = journal.clock.monotonicMs();
+    const written = [...new Set([state.root, ...ownWrites.stale])].map((shard) => shard.written(nowMs).promise);
+    queue.wake();
     await Promise.all(written);
   }
-}
-
-function hasOwn(shard: Shard, me: string): boolean {
-  for (const { writer } of shard.wanted.values()) if (writer === me) return true;
-  return false;
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { JournalEntry } from '../../../../src/provision/intent-journal/journal-entry.ts';
 import { loneBytes, maxShardBytes, placeGroup } from '../../../../src/provision/intent-journal/place-group.ts';
-import { Shard } from '../../../../src/provision/intent-journal/shard.ts';
+import { ShardState } from '../../../../src/provision/intent-journal/shard.ts';
 
 function entry(uid: string, bytes: number, shared: Record<string, number> = {}): JournalEntry {
   const texts = Object.entries(shared).map(([key, length]) => [key, 'x'.repeat(length)] as const);
@@ -11,10 +11,11 @@ function entry(uid: string, bytes: number, shared: Record<string, number> = {}):
   return { uid, key: uid, text: '', shared: new Map(texts), bytes, ...rest };
 }
 
-function shard(index: number, bytes: number[], more: { busy?: boolean } = {}): Shard {
-  const made = new Shard(index);
+function shard(index: number, bytes: number[], { busy = false } = {}): ShardState {
+  const made = new ShardState(index);
   bytes.forEach((each, i) => made.want(`${index}-${i}`, entry(`${index}-${i}`, each), 0));
-  return Object.assign(made, more);
+  if (busy) made.acquire();
+  return made;
 }
 
 const anyShard = { inOrder: false };
@@ -66,7 +67,7 @@ describe('the shard of a group of new records', () => {
     const stored = fc.array(fc.array(fc.integer({ min: 300, max: 20_000 }), { maxLength: 9 }), { maxLength: 6 });
     fc.assert(
       fc.property(sizes, stored, (group, others) => {
-        const shards = [...others.map((bytes, i) => shard(i, bytes)), new Shard(99)];
+        const shards = [...others.map((bytes, i) => shard(i, bytes)), new ShardState(99)];
         const entries = group.map((bytes, i) => entry(`new-${i}`, bytes, { 'shared-1': 500 }));
         const place = placeGroup(entries, shards, anyShard);
         assert.ok(typeof place === 'object', 'there is an empty one');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { entryOf } from '../../../../src/provision/intent-journal/journal-entry.ts';
 import { PlanWriter } from '../../../../src/provision/intent-journal/plan-text.ts';
-import { Shard } from '../../../../src/provision/intent-journal/shard.ts';
+import { ShardState } from '../../../../src/provision/intent-journal/shard.ts';
 import type { ShardHeader } from '../../../../src/provision/intent-journal/shard-header.ts';
 
 const header: ShardHeader = { format: 1, uid: 'u', writer: 'w', sequence: 1, renewedAt: '2026-01-01T00:00:00Z' };
@@ -26,7 +26,7 @@ test('after any changes and failed writes the last write holds what is wanted, a
   const step = fc.oneof(change, fc.constantFrom('write' as const, 'fail' as const));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const shard = new Shard(0);
+      const shard = new ShardState(0);
       const model = new Map<string, number>();
       for (const each of steps) {
         if (typeof each === 'object') {

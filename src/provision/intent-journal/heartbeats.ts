@@ -1,9 +1,15 @@
-/** Which other processes have shown signs of life, by our own clock alone: those of machines differ. */
-export class ForeignWriters {
+/** Which processes have shown signs of life, by our own clock alone: those of machines differ. */
+export class Heartbeats {
   readonly #seenAtMs = new Map<string, number>();
   readonly #renewals = new Map<string, number>();
+  #own = 0;
 
-  /** The process has changed something, or is seen for the first time. */
+  /** This process shows with its next write that it is alive. */
+  beat(): void {
+    this.#own++;
+  }
+
+  /** Another process has changed something, or is seen for the first time. */
   seen(writer: string, nowMs: number): void {
     this.#seenAtMs.set(writer, nowMs);
   }
@@ -24,5 +30,12 @@ export class ForeignWriters {
 
   isSilent(writer: string, sinceMs: number): boolean {
     return (this.#seenAtMs.get(writer) ?? Infinity) <= sinceMs;
+  }
+
+  /** The counters to be written: that of this process, and those there were of others that have not been silent since then. */
+  renewals(me: string, former: Readonly<Record<string, number>>, sinceMs: number): Record<string, number> {
+    const { [me]: _own, ...others } = former;
+    const kept = Object.entries(others).filter(([writer]) => !this.isSilent(writer, sinceMs));
+    return { ...Object.fromEntries(kept), [me]: this.#own };
   }
 }

@@ -1,0 +1,177 @@
+import type { JournalListener } from './intent-journal.ts';
+import type { JournalParts } from './journal-parts.ts';
+import { inParallel, type ShardReader } from './read-shards.ts';
+import { isReported, type RecordChanges } from './record-changes.ts';
+import { RequestFailures } from './request-failures.ts';
+import type { Shard } from './shard.ts';
+import type { WriteQueue } from './write-queue.ts';
+
+/** All shards are read this often: others may have changed, or deleted, them, and an operator may want something. In milliseconds. */
+const slowPollMs = 60_000;
+/** Open records of this process are renewed this often, in milliseconds. */
+const renewRecordMs = 3_600_000;
+/** How often it is checked whether any is due, in milliseconds. */
+const renewEveryMs = 60_000;
+const firstPauseMs = 50;
+const maxPauseMs = 2000;
+/** A failure to read is logged after so many others, about every half minute. */
+const failuresPerLine = 15;
+
+export type JournalRunOptions = JournalParts & { changes: RecordChanges; reader: ShardReader; queue: WriteQueue };
+
+/**
+ * Opens the journal, and keeps it going: it renews what this process has, reads what others write, adopts records of silent writers, and
+ * tries again what was refused.
+ */
+export class JournalRun {
+  readonly #options: JournalRunOptions;
+  #listener: JournalListener | undefined;
+  #isOpen = false;
+  #polledAtMs = 0;
+  #renewedAtMs = 0;
+
+  constructor(options: JournalRunOptions) {
+    this.#options = options;
+  }
+
+  async open(listener: JournalListener, signal: AbortSignal): Promise<void> {
+    const { status } = this.#options;
+    status.listen(listener);
+    using _ending = status.endsWith(signal);
+    this.#listener = listener;
+    await this.#load(signal);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { journal, status, queue } = this.#options;
+    const { clock, renewMs = 10_000, pollMs = 10_000 } = journal;
+    using _ending = status.endsWith(signal);
+    for (;;) {
+      try {
+        await clock.sleep(Math.min(renewMs, pollMs), { signal });
+      } catch {
+        return;
+      }
+      if (status.isRetryDue) await this.#retry(signal);
+      else if (this.#isOpen && !status.isRefused && !status.hasEnded) {
+        await this.#maintain();
+        queue.wake();
+      }
+    }
+  }
+
+  /** Reads everything, and writes what is taken over; then it is open. Also resolves when that is refused. */
+  async #load(signal: AbortSignal): Promise<void> {
+    const { journal, state, status, changes, reader, queue } = this.#options;
+    if (!(await this.#read(() => reader.readAll(), signal))) return;
+    state.root.touch(this.#nowMs);
+    // the first one before all others: from then on a former leader that begins to use a shard notices that it is one no more
+    if (!(await this.#writeAll([state.root]))) return;
+    if (journal.exclusive) {
+      if (!(await this.#read(() => reader.readAbsent(), signal))) return;
+      state.dropExcess(this.#nowMs);
+    }
+    if (!(await this.#writeAll(state.all().filter((shard) => shard.isDirty)))) return;
+    this.#isOpen = true;
+    this.#polledAtMs = this.#nowMs;
+    status.restore();
+    if (this.#listener !== undefined) await changes.listen(this.#listener);
+    state.settleKnown(this.#nowMs);
+    status.start();
+    queue.wake();
+  }
+
+  /**
+   * Repeats reading while the API server is overloaded, away, or has just started.
+   *
+   * @returns whether it was read, or is refused.
+   * @throws when the signal aborts, or no request leaves the process any more.
+   */
+  async #read(read: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const { journal, status } = this.#options;
+    const { clock, logger } = journal;
+    const requests = new RequestFailures(journal, status.ending);
+    let failures = 0;
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
+      signal.throwIfAborted();
+      try {
+        await read();
+        return true;
+      } catch (error) {
+        const failure = await requests.classify(error);
+        if (failure === 'ended') throw error;
+        if (failure === 'refused') {
+          status.refuse(error as Error);
+          return false;
+        }
+        if (++failures % failuresPerLine === 0) {
+          const message = 'The intent journal could not be read, nothing is provisioned or deleted before it is';
+          logger.error({ err: error }, message);
+        }
+      }
+      await clock.sleep(pauseMs, { signal });
+    }
+  }
+
+  /** @returns whether all were written, or one is refused. @throws when nothing may be written any more. */
+  async #writeAll(shards: readonly Shard[]): Promise<boolean> {
+    const { status, queue } = this.#options;
+    const refusals: Error[] = [];
+    await inParallel(shards, async (shard) => {
+      if (refusals.length === 0) refusals.push(...(await queue.write(shard)));
+    });
+    status.throwIfEnded();
+    return refusals.length === 0;
+  }
+
+  /** Takes the journal up again, if that is possible now. */
+  async #retry(signal: AbortSignal): Promise<void> {
+    const { state, status, queue } = this.#options;
+    try {
+      if (!this.#isOpen) {
+        await this.#load(signal);
+        return;
+      }
+      state.root.touch(this.#nowMs);
+      status.start();
+      await queue.drain(signal);
+      if (status.isRunning && !signal.aborted) status.restore();
+    } catch {
+      // aborted, or ended: whoever waits for a record is rejected already
+    }
+  }
+
+  /** One round of what is done periodically. */
+  async #maintain(): Promise<void> {
+    const { journal, me, state, heartbeats, changes } = this.#options;
+    const { clock, exclusive, adoptAfterMs = 30_000, pollMs = 10_000 } = journal;
+    const nowMs = this.#nowMs;
+    const entries = state.entries();
+    const isForeign = entries.some(({ writer }) => writer !== me);
+    const isAlone = exclusive && !isForeign && !state.isDraining && !entries.some(isReported);
+    const everyMs = isForeign || state.isDraining ? pollMs : slowPollMs;
+    if (nowMs - this.#polledAtMs >= everyMs) await this.#poll(isAlone, nowMs);
+    changes.adoptSilent(exclusive ? Infinity : this.#nowMs - adoptAfterMs);
+    if (!exclusive && entries.some(({ writer }) => writer === me)) {
+      heartbeats.beat();
+      state.root.touch(nowMs);
+    }
+    if (nowMs - this.#renewedAtMs < renewEveryMs) return;
+    this.#renewedAtMs = nowMs;
+    for (const shard of state.all()) shard.renew(me, { dueMs: renewRecordMs, wallMs: clock.wallMs(), nowMs });
+  }
+
+  /** @param isAlone - nobody else should write. */
+  async #poll(isAlone: boolean, nowMs: number): Promise<void> {
+    const { heartbeats, reader } = this.#options;
+    this.#polledAtMs = nowMs;
+    // where nobody else should write, only what a write of our own has not shown to be there still
+    const isDue = ({ writtenAtMs }: Shard): boolean => !isAlone || nowMs - writtenAtMs >= slowPollMs;
+    // nobody counts as silent while the shards cannot be read; the next write reports why
+    await reader.poll(nowMs, isDue).catch(() => heartbeats.restart(this.#nowMs));
+  }
+
+  get #nowMs(): number {
+    return this.#options.journal.clock.monotonicMs();
+  }
+}

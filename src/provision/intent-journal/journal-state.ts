@@ -1,0 +1,200 @@
+import { type JournalEntry, sharedBytes } from './journal-entry.ts';
+import { loneBytes, maxShardBytes, type Place } from './place-group.ts';
+import { type Shard, ShardState, type Waiter } from './shard.ts';
+import { maxShards } from './shard-header.ts';
+
+/** A journal grows by at most so many numbers at once. */
+export const numbersAtOnce = 8;
+
+/** Records may grow a little after they were placed; with the prefixes of the keys this stays below the server's 256 KiB. */
+const maxGrownBytes = 230 * 1024;
+
+/** A new record that has no shard yet. */
+interface Unplaced {
+  entry: JournalEntry;
+  waiters: Waiter[];
+}
+
+/** The shards of a journal, where each claim's record is, and who waits for it. Sends nothing, and starts no write. */
+export class JournalState {
+  readonly #shards = new Map<number, Shard>();
+  readonly #newer = new Set<number>();
+  readonly #home = new Map<string, Shard>();
+  readonly #unplaced = new Map<string, Unplaced>();
+  /** By number; the numbers in a newer format are left out. */
+  readonly byNumber: ReadonlyMap<number, Shard> = this.#shards;
+  /** Numbers in a newer format: never written. */
+  readonly newer: ReadonlySet<number> = this.#newer;
+  /** The shard of each claim's record, also while its removal is not written yet. */
+  readonly home: ReadonlyMap<string, Shard> = this.#home;
+  /** New records that have no shard yet, by UID of the claim. */
+  readonly unplaced: ReadonlyMap<string, Readonly<Unplaced>> = this.#unplaced;
+  #count = 1;
+  #rootNumber = 0;
+
+  /** How many numbers are in use, once the first shard's next write is done. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The first shard that can be used: it says how many there are. */
+  get root(): Shard {
+    const root = this.#shards.get(this.#rootNumber);
+    if (root === undefined) throw new Error('the journal was not read yet');
+    return root;
+  }
+
+  setRoot(number: number): void {
+    this.#rootNumber = number;
+    this.countAtLeast(Math.max(this.root.header?.shards ?? 0, number + 1));
+  }
+
+  countAtLeast(count: number): void {
+    this.#count = Math.max(this.#count, count);
+  }
+
+  add(number: number): Shard {
+    const shard = new ShardState(number);
+    this.#shards.set(number, shard);
+    return shard;
+  }
+
+  addNewer(number: number): void {
+    this.#newer.add(number);
+  }
+
+  /** The record that the shards are to hold for a claim. */
+  entryOf(uid: string): JournalEntry | undefined {
+    return this.#home.get(uid)?.wanted.get(uid);
+  }
+
+  /** Another provisioner has a record of the claim. */
+  isForeign(uid: string): boolean {
+    return this.all().some(({ foreign }) => foreign.has(uid));
+  }
+
+  /** Whether there is room for a record, which stays in the shard where it is. */
+  hasRoom(entry: JournalEntry): boolean {
+    const shard = this.#home.get(entry.uid);
+    if (shard === undefined) return loneBytes(entry) <= maxShardBytes;
+    const grownBytes = entry.bytes - (shard.wanted.get(entry.uid)?.bytes ?? 0);
+    return shard.bytesWith(grownBytes, sharedBytes([entry])) <= maxGrownBytes;
+  }
+
+  /** A new record, or a changed one, which is written at once. */
+  put(entry: JournalEntry, waiters: Waiter[], nowMs: number): void {
+    const shard = this.#home.get(entry.uid);
+    if (shard === undefined) this.#unplaced.set(entry.uid, { entry, waiters });
+    else shard.put(entry, waiters, nowMs);
+  }
+
+  /** Changes a record where there is room for it. */
+  revise(entry: JournalEntry, nowMs: number): void {
+    const unplaced = this.#unplaced.get(entry.uid);
+    if (unplaced !== undefined) unplaced.entry = entry;
+    else if (this.hasRoom(entry)) this.#home.get(entry.uid)?.want(entry.uid, entry, nowMs);
+  }
+
+  /** Drops a new record that has no shard yet. @returns who has waited for it. */
+  dropUnplaced(uid: string): Waiter[] {
+    const waiters = this.#unplaced.get(uid)?.waiters ?? [];
+    this.#unplaced.delete(uid);
+    return waiters;
+  }
+
+  /** New records go to the shard that already has one for the claim, as was read meanwhile. */
+  settleKnown(nowMs: number): void {
+    for (const [uid, { entry, waiters }] of this.#unplaced) {
+      if (!this.#home.has(uid)) continue;
+      this.#unplaced.delete(uid);
+      this.put(entry, waiters, nowMs);
+    }
+  }
+
+  /** Gives new records a shard, in the order of their arrival. */
+  place({ shard, count }: Exclude<Place, string>, nowMs: number): void {
+    for (const { entry, waiters } of [...this.#unplaced.values()].slice(0, count)) {
+      this.#home.set(entry.uid, shard);
+      this.#unplaced.delete(entry.uid);
+      this.put(entry, waiters, nowMs);
+    }
+  }
+
+  /** A record of another process was read. @returns false where the claim has one elsewhere. */
+  settle(shard: Shard, uid: string): boolean {
+    if ((this.#home.get(uid) ?? shard) !== shard) return false;
+    this.#home.set(uid, shard);
+    return true;
+  }
+
+  /** The shard has no record of the claim any more. */
+  forget(shard: Shard, uid: string): void {
+    if (this.#home.get(uid) === shard) this.#home.delete(uid);
+  }
+
+  /** Takes everybody who waits. */
+  takeWaiters(): Waiter[] {
+    return [...this.takeUnplacedWaiters(), ...this.all().flatMap((shard) => shard.takeWaiters())];
+  }
+
+  /** Takes those who wait for a record that has no shard yet. */
+  takeUnplacedWaiters(): Waiter[] {
+    return [...this.#unplaced.values()].flatMap(({ waiters }) => waiters.splice(0));
+  }
+
+  /** There can be no more. */
+  get isFull(): boolean {
+    return this.count >= maxShards;
+  }
+
+  isRoot(shard: Shard): boolean {
+    return shard.index === this.#rootNumber;
+  }
+
+  /** Numbers in use that were not read yet. */
+  get unread(): number[] {
+    return this.#unknown(this.count);
+  }
+
+  /** Enters more numbers in the first shard; they can be used when that is written. */
+  grow(nowMs: number): void {
+    const { root } = this;
+    if (this.isFull || this.count > (root.header?.shards ?? 0) || root.busy) return; // else on its way
+    this.#count = Math.min(maxShards, this.count + Math.max(1, Math.min(numbersAtOnce, this.count >> 1)));
+    root.touch(nowMs);
+  }
+
+  /** The first shard is written: what is entered in it may be used. */
+  addEntered(): void {
+    for (const number of this.#unknown(this.root.header?.shards ?? 0)) this.add(number);
+  }
+
+  /** Drops the last numbers without an object that no journal can have entered: somebody has edited how many there are. */
+  dropExcess(nowMs: number): void {
+    const used = this.all().filter(({ object, wanted }) => object !== undefined || wanted.size > 0);
+    const last = Math.max(this.#rootNumber, ...this.#newer, ...used.map(({ index }) => index));
+    const count = last + 1 + 2 * numbersAtOnce;
+    if (count >= this.count) return;
+    this.#count = count;
+    for (const number of [...this.#shards.keys()]) if (number >= count) this.#shards.delete(number);
+    this.root.touch(nowMs);
+  }
+
+  all(): Shard[] {
+    return [...this.#shards.values()];
+  }
+
+  /** An operator wants no new volume to be begun. */
+  get isDraining(): boolean {
+    return this.all().some((shard) => shard.isDraining);
+  }
+
+  entries(): JournalEntry[] {
+    return this.all().flatMap((shard) => [...shard.wanted.values()]);
+  }
+
+  #unknown(count: number): number[] {
+    const numbers = Array.from({ length: count }, (_, number) => number);
+    return numbers.filter((number) => !this.#shards.has(number) && !this.#newer.has(number));
+  }
+}

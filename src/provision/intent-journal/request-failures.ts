@@ -1,0 +1,81 @@
+import { mayUse } from '../../kube/client/access-review.ts';
+import {
+  AlreadyExistsError,
+  ApiError,
+  ConflictError,
+  ForbiddenError,
+  isRefusal,
+  NotFoundError,
+  TransportError,
+} from '../../kube/client/api-error.ts';
+import type { ClusterJournalOptions } from './journal-options.ts';
+import { journalLeases, ShardStorage } from './shard-storage.ts';
+
+/**
+ * What the failure of a request means for the journal.
+ *
+ * - `conflict`: the shard has changed since it was read.
+ * - `gone`: the shard's object does not exist; after a creation: its namespace, or the whole resource.
+ * - `forbidden`: a permission is missing, or the server has just started and knows no permissions yet.
+ * - `refused`: the same again for as long as nobody changes the cluster.
+ * - `transient`: to be repeated; a write may have been carried out.
+ * - `ended`: nothing leaves this process any more.
+ */
+export type RequestFailure = 'conflict' | 'gone' | 'forbidden' | 'refused' | 'transient' | 'ended';
+
+/** A server that has just started forbids everything until it has read its roles, in milliseconds. */
+export const forbiddenGraceMs = 3000;
+
+/** The failures of one request that is repeated until it succeeds. */
+export class RequestFailures {
+  readonly #journal: ClusterJournalOptions;
+  readonly #signal: AbortSignal;
+  #forbiddenSinceMs: number | undefined;
+
+  /** @param signal - aborts the question for a permission. */
+  constructor(journal: ClusterJournalOptions, signal: AbortSignal) {
+    this.#journal = journal;
+    this.#signal = signal;
+  }
+
+  /** What a failure means: one that is forbidden is refused once that is certain, and transient until then. */
+  async classify(error: unknown): Promise<Exclude<RequestFailure, 'forbidden'>> {
+    const failure = classifyFailure(error);
+    if (failure !== 'forbidden') {
+      this.#forbiddenSinceMs = undefined;
+      return failure;
+    }
+    const nowMs = this.#journal.clock.monotonicMs();
+    this.#forbiddenSinceMs ??= nowMs;
+    const isOver = nowMs - this.#forbiddenSinceMs >= forbiddenGraceMs || (await this.#isDenied());
+    return isOver ? 'refused' : 'transient';
+  }
+
+  /**
+   * Whether the API server says that this process may not use the Leases of the journal: a server that has just started, and knows no
+   * roles yet, forbids the question as well. False also where nobody knows, as the question is refused or not served.
+   */
+  async #isDenied(): Promise<boolean> {
+    const { client, namespace } = this.#journal;
+    const { verbs = [] } = journalLeases;
+    const about = { namespace, name: new ShardStorage(this.#journal).nameOf(0), verbs };
+    try {
+      return !(await mayUse(client, journalLeases, about, { optional: 'reported', signal: this.#signal }));
+    } catch {
+      return false;
+    }
+  }
+}
+
+function classifyFailure(error: unknown): RequestFailure {
+  if (error instanceof ConflictError || error instanceof AlreadyExistsError) return 'conflict';
+  if (error instanceof NotFoundError) return 'gone';
+  if (error instanceof ForbiddenError) return error.isAdmission ? 'refused' : 'forbidden';
+  if (isRefusal(error)) return 'refused';
+  return error instanceof ApiError || error instanceof TransportError ? 'transient' : 'ended';
+}
+
+/** The rule to add, where a missing permission is the cause. */
+export function missingRuleOf(error: Error): string | undefined {
+  return error instanceof ForbiddenError && !error.isAdmission ? error.missingRule : undefined;
+}

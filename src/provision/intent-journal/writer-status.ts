@@ -1,0 +1,117 @@
+import type { JournalListener } from './intent-journal.ts';
+import type { ClusterJournalOptions } from './journal-options.ts';
+import type { JournalState } from './journal-state.ts';
+import { forbiddenGraceMs, missingRuleOf } from './request-failures.ts';
+
+/** How often a journal that cannot be written is tried again, in milliseconds. */
+const retryMs = 60_000;
+
+/** Whether this process writes the journal: not before it was read, nor while that is refused, and never again once it has ended. */
+export class WriterStatus {
+  /** Aborts once nothing can be sent any more. */
+  readonly ended: AbortSignal;
+  readonly #options: { journal: ClusterJournalOptions; state: JournalState };
+  /** Ends every request, once the run has ended or the start was abandoned. */
+  readonly #ending = new AbortController();
+  #isRunning = false;
+  #refusal: Error | undefined;
+  #retryAtMs = 0;
+  #endedBy: Error | undefined;
+  #listener: Pick<JournalListener, 'onFenced'> | undefined;
+
+  constructor(options: { journal: ClusterJournalOptions; state: JournalState }) {
+    this.#options = options;
+    this.ended = AbortSignal.any([options.journal.client.fenced, this.#ending.signal]);
+  }
+
+  /** Aborts every request. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Whether writes are started. */
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** Nothing can be written, which is reported: work goes on without protection. */
+  get isRefused(): boolean {
+    return this.#refusal !== undefined;
+  }
+
+  get isRetryDue(): boolean {
+    return this.isRefused && this.#options.journal.clock.monotonicMs() >= this.#retryAtMs;
+  }
+
+  get hasEnded(): boolean {
+    return this.#endedBy !== undefined;
+  }
+
+  /** @throws when nothing may be written any more. */
+  throwIfEnded(): void {
+    if (this.#endedBy !== undefined) throw this.#endedBy;
+  }
+
+  /** Sets who is called when another process writes. */
+  listen(listener: Pick<JournalListener, 'onFenced'>): void {
+    this.#listener = listener;
+  }
+
+  /** From now on writes are started. */
+  start(): void {
+    this.#isRunning = true;
+  }
+
+  /** It can be written, as a write has shown: logged and counted when that changes. */
+  restore(): void {
+    const { logger, metrics } = this.#options.journal;
+    metrics?.isProtected(true);
+    if (this.#refusal === undefined) return;
+    this.#refusal = undefined;
+    logger.info({}, 'The intent journal can be written again');
+  }
+
+  /** It cannot be written now. Whoever waits goes on without protection. */
+  refuse(error: Error): void {
+    this.#isRunning = false;
+    const { state, journal } = this.#options;
+    const { clock, logger, metrics, namespace, lockName } = journal;
+    const isNew = this.#refusal === undefined;
+    const addRule = missingRuleOf(error);
+    // a server that has just started may know some of its roles only
+    this.#retryAtMs = clock.monotonicMs() + (isNew && addRule !== undefined ? forbiddenGraceMs : retryMs);
+    this.#refusal = error;
+    for (const waiter of state.takeWaiters()) waiter.resolve('unprotected');
+    if (!isNew) return;
+    metrics?.isProtected(false);
+    logger.error(
+      { namespace, journal: `${lockName}-journal-0`, err: error, ...(addRule !== undefined && { addRule }) },
+      'The intent journal cannot be written: a crash may leak volumes until this is fixed; no restart is needed',
+    );
+  }
+
+  /** Another process writes although this one holds the lease. @returns what to throw. */
+  fence(writer: string): Error {
+    const error = new Error(
+      `the intent journal was written by another process (${writer}) while this one held the lease`,
+    );
+    this.end(error);
+    this.#listener?.onFenced(error);
+    return error;
+  }
+
+  /** Nothing is written any more. */
+  end(error: Error): void {
+    this.#endedBy ??= error;
+    this.#isRunning = false;
+    for (const waiter of this.#options.state.takeWaiters()) waiter.reject(error); // also those of writes that end later
+  }
+
+  /** Until disposed: once the signal aborts, nothing is sent any more, for good. */
+  endsWith(signal: AbortSignal): Disposable {
+    const end = (): void => this.#ending.abort(signal.reason);
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) end();
+    return { [Symbol.dispose]: () => signal.removeEventListener('abort', end) };
+  }
+}
