@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type IntentPhase, isLeftAlonePhase } from '../../src/provision/intent-journal/intent-record.ts';
 import { leases, type Lease, microTime } from '../../src/kube/election/lease-record.ts';
 import type { Administrator } from './administrator.ts';
 import type { ClaimLoad } from './claim-load.ts';
@@ -18,6 +19,12 @@ const boundWithinMs = 600_000;
  * take-over: with too few of them, the records of all deleted claims would still be open whenever the API server forgets its history.
  */
 const longLives = 0.2;
+/**
+ * Share of the lives that last until the volumes of all deleted claims are undone, at most `restMs`: a sidecar that is killed every few
+ * seconds for an hour, and comes to rest never, is nobody's.
+ */
+const restedLives = 0.1;
+const restMs = 20_000;
 
 /** The lives of the sidecar, one after the other. */
 export class Rounds {
@@ -105,6 +112,7 @@ export class Rounds {
     if (!early) await this.#sidecars.working();
     createClaims(lifeMs);
     await delay(lifeMs);
+    if (random.chance(restedLives)) await this.#rest();
     this.#changeLife();
     if (way < 0.1 && this.#has('overlap')) {
       const signal = random.chance(0.5) ? 'SIGTERM' : 'SIGKILL';
@@ -136,6 +144,20 @@ export class Rounds {
     if (!this.#has('api-down') || !(isOverdue || apiDraw < (2 * roundMs) / apiRestartMs)) return;
     this.#apiDowns++;
     await this.#world.restartApi();
+  }
+
+  /** Until no record is open of a claim that is gone, but those that an operator has to close. */
+  async #rest(): Promise<void> {
+    const { claims, client, cluster } = this.#world;
+    const endMs = performance.now() + restMs;
+    while (performance.now() < endMs) {
+      const records = await insist(() => readJournal(client, cluster.sidecarNamespace));
+      const open = records?.filter(
+        ({ phase, claimUid }) => !isLeftAlonePhase(phase as IntentPhase) && !claims.has(claimUid),
+      );
+      if (open?.length === 0) return;
+      await delay(500);
+    }
   }
 
   #countKill(ran: boolean, signal: NodeJS.Signals): void {
