@@ -43,18 +43,18 @@ export function counter<Label extends string = never>(
 /**
  * Makes a metric that goes up and down.
  *
- * @param options.collect - called before each scrape; sets the value then.
+ * @param options.collect - called before each scrape, which waits for it; sets the value then.
  * @throws {Error} if the registry has a metric of that name.
  */
 export function gauge<Label extends string = never>(
-  options: MetricOptions<Label> & { readonly collect?: (gauge: Gauge<Label>) => void },
+  options: MetricOptions<Label> & { readonly collect?: (gauge: Gauge<Label>) => void | Promise<void> },
 ): Gauge<Label> {
   const { collect } = options;
   if (collect === undefined) return new Gauge(settings(options));
   return new Gauge({
     ...settings(options),
     collect() {
-      collect(this);
+      return collect(this);
     },
   });
 }

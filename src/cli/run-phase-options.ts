@@ -28,6 +28,7 @@ import type { Config } from './config.ts';
 import type { Health } from '../run/health.ts';
 import type { RunningCaches } from '../run/running-caches.ts';
 import type { Shutdown } from '../run/shutdown.ts';
+import type { CauseMetrics } from './status/cause-metrics.ts';
 import type { SidecarStatus } from './status/sidecar-status.ts';
 
 export interface RunPhaseMetrics {
@@ -99,6 +100,8 @@ export interface RunPhaseOptions {
   abort: AbortSignal;
   /** Of the leader; undefined without leader election. */
   permit?: Permit | undefined;
+  /** Undefined: no metrics are served. */
+  causes: CauseMetrics | undefined;
   /** The Lease that makes this process the leader; undefined without leader election. */
   lease: { readonly namespace: string; readonly name: string } | undefined;
   /** Fails until the caches have synced, and while one is silent for too long. */

@@ -62,6 +62,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const capacity = capacityFeature(parts, topology.nodes);
   const controller = makeController(parts, { provisioner: new CsiProvisioner({ ...settings, node }), capacity });
   options.status?.follow(controller.status);
+  options.causes?.follow(controller.status);
   attachments.onDetached((name) => controller.wakeVolume(name));
   node?.onClaimChanged((uid) => controller.wakeClaim(uid));
   using _back = driver.onReconnected(() => controller.retryFailed());
@@ -150,7 +151,7 @@ function makeController(
     workers: workerThreads,
     tracer: options.tracer,
     meaningOf: textMeaning,
-    keepLastErrors: options.status !== undefined,
+    keepLastErrors: options.status !== undefined || (options.causes !== undefined && 'short'),
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),
     failedProvisionThreshold: 0,
     failedDeleteThreshold: 0,

@@ -1,7 +1,7 @@
 /** The sidecar: wires everything together in the order in which it is needed; disposal is in reverse. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
+import { createRegistry, gauge, type MetricRegistry } from '../base/metrics.ts';
 import { csiCallMetrics } from '../csi/call-metrics.ts';
 import { traceCall } from '../csi/call-traces.ts';
 import { CsiAddressError } from '../csi/csi-address.ts';
@@ -22,6 +22,7 @@ import type { Config } from './config.ts';
 import { connectionsFor, fieldManager, kubernetesCredentials, kubernetesTransport } from './kubernetes.ts';
 import { runPhase } from './run-phase.ts';
 import { controllerMetrics } from './run-phase-options.ts';
+import { CauseMetrics } from './status/cause-metrics.ts';
 import { SidecarStatus } from './status/sidecar-status.ts';
 import { startTraces } from './traces/start-traces.ts';
 import { version } from './version.ts';
@@ -61,6 +62,10 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
   using status = config.http?.statusPage === true ? new SidecarStatus(options) : undefined;
   const registered = controllerMetrics(registry, config, clock); // also on a standby: series at zero, as dashboards expect
   const metrics = status?.counting(registered) ?? registered;
+  gauge({ registry, name: 'csi_call_timeout_seconds', help: 'Deadline of each call to the driver.' }).set(
+    config.csiTimeoutMs / 1000,
+  );
+  const causes = config.http === null ? undefined : new CauseMetrics({ registry, clock });
   const missingPermissions = new MissingPermissions({ clock, logger, onMissing: metrics.forbidden });
   await using traces = await startTraces({ ...options, end: shutdown.end });
   const tracer = traces?.tracer;
@@ -103,6 +108,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       lease: lock,
       ready,
       status,
+      causes,
       tracer,
     };
     return runPhase(phase).finally(shutdown.workEnded);

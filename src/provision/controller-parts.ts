@@ -47,15 +47,16 @@ export function makeControllerParts(
     ...base,
     onWake: (name, afterMs) => (afterMs > 0 ? volumeQueue.addAfter(name, afterMs) : volumeQueue.add(name)),
   });
-  const { provisionerName } = options;
+  const { provisionerName, keepLastErrors = false } = options;
+  const kept = { isShort: keepLastErrors === 'short' };
   const volumeName = options.volumeName ?? ((claim: PersistentVolumeClaim) => `pvc-${claimUid(claim)}`);
   const shared = {
     ...base,
     intents,
     recentlySaved: new RecentlySaved({ clock }),
     slowSet: new SlowSet({ clock }),
-    lastErrors: options.keepLastErrors === true ? new LastErrors(clock) : undefined,
-    volumeErrors: options.keepLastErrors === true ? new LastErrors(clock, { maxErrors: maxVolumeErrors }) : undefined,
+    lastErrors: keepLastErrors === false ? undefined : new LastErrors(clock, kept),
+    volumeErrors: keepLastErrors === false ? undefined : new LastErrors(clock, { ...kept, maxErrors: maxVolumeErrors }),
     traces: tracer && new ClaimTraces({ tracer, provisionerName, volumeName, clock }),
     deletionTraces: tracer && new DeletionTraces({ tracer, provisionerName, clock }),
     volumeName,

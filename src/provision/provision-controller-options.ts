@@ -83,8 +83,8 @@ export interface ProvisionControllerOptions {
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
   /** Says what the texts of failures and waits mean, for log lines and for the events of waiting claims. Default: nothing is added to them. */
   meaningOf?: MeaningOf;
-  /** Keeps the last error of each claim that waits, for `status`. Default false. */
-  keepLastErrors?: boolean;
+  /** Keeps the last error of each claim that waits, for `status`; `short`: as much of it as tells its cause. Default false. */
+  keepLastErrors?: boolean | 'short';
   /** Traces each claim, from the watch event to the bound volume, and each deletion of a volume. Default: none. */
   tracer?: Tracer | undefined;
   /** Default: the machine's own time. */

@@ -30,10 +30,13 @@ export async function liveMetrics(): Promise<LiveMetrics> {
   });
   try {
     await makeAndDelete(scene);
+    await leaveSome(scene);
     return await scene.eventually(async () => {
       await disturbLease(scene);
       const families = await scrape(url);
       assert.ok(families.has('leader_election_slowpath_total'), 'no renewal needed a second request yet');
+      for (const name of ['waiting_claims', 'failing_claims', 'released_volumes'])
+        assert.ok((families.get(name)?.samples.size ?? 0) > 0, `no ${name} yet`); // they are counted every ten seconds
       assert.ok((families.get('audit_last_complete_run_timestamp_seconds')?.samples.size ?? 0) > 0, 'no audit yet');
       return families;
     });
@@ -53,6 +56,24 @@ async function makeAndDelete(scene: Scene): Promise<void> {
   const { volume } = await scene.bound(name);
   await scene.deleteClaim(name);
   await scene.volumeGone(volume.metadata?.name ?? '');
+}
+
+/** A claim that waits for a Pod, one that fails, and a released volume that cannot be deleted. */
+async function leaveSome(scene: Scene): Promise<void> {
+  const className = await scene.createClass();
+  const { metadata } = await scene.createClaim({ className });
+  const name = metadata?.name ?? '';
+  await scene.bound(name);
+  await scene.driver.setFaults([
+    { method: 'CreateVolume', code: 'RESOURCE_EXHAUSTED', times: 1000 },
+    { method: 'DeleteVolume', code: 'INTERNAL', times: 1000 },
+  ]);
+  await scene.deleteClaim(name);
+  await scene.createClaim({ className });
+  await scene.createClaim({
+    className: await scene.createClass({ volumeBindingMode: 'WaitForFirstConsumer' }),
+    annotations: { 'volume.kubernetes.io/storage-provisioner': scene.driver.driverName }, // usually once a node is selected
+  });
 }
 
 /** Somebody else writes the lease, so that the leader's next renewal meets a conflict. */

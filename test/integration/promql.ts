@@ -29,5 +29,7 @@ export function selectorsOf(expression: string): Selector[] {
 /** The labels that an expression groups or joins by. */
 export function groupingLabels(expression: string): string[] {
   const bare = expression.replace(/"(?:[^"\\]|\\.)*"/g, '""');
-  return [...bare.matchAll(clauses)].flatMap(([, list = '']) => list.split(',').map((label) => label.trim()));
+  return [...bare.matchAll(clauses)]
+    .flatMap(([, list = '']) => list.split(',').map((label) => label.trim()))
+    .filter((label) => label !== '');
 }

@@ -15,10 +15,10 @@ export interface Headline {
 export function headline(report: DigestedReport): Headline {
   const { unhealthyReason, driver, work, role, apiServer, atMs } = report;
   const bad = (text: string, mark: string): Headline => ({ text, mark: `! ${mark}`, isGood: false });
-  if (!driver.connected) return bad('The driver does not answer', 'driver away');
+  if (!driver.connected) return bad('The driver does not respond', 'driver away');
   if (apiServer.failingSinceMs !== undefined) {
     const duration = durationText((atMs - apiServer.failingSinceMs) / 1000);
-    return bad(`The API server has not answered for ${duration}`, 'API server away');
+    return bad(`The API server has not responded for ${duration}`, 'API server away');
   }
   if (unhealthyReason !== undefined) return bad(`Not ready: ${unhealthyReason}`, 'not ready');
   if (work === undefined) {

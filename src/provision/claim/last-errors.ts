@@ -17,17 +17,26 @@ export interface LastError {
 
 const maxErrorsDefault = 20_000;
 const maxMessageLength = 1000;
+const shortLength = 200;
 
 /** The last error of each claim that waits, by UID, or of each volume, by name; of too many of them those that failed last. */
 export class LastErrors {
   readonly #clock: Clock;
   readonly #maxErrors: number;
+  readonly #maxLength: number;
   readonly #errors = new Map<string, LastError>();
 
-  /** @param options.maxErrors - default 20,000. */
-  constructor(clock: Clock, { maxErrors = maxErrorsDefault }: { maxErrors?: number } = {}) {
+  /**
+   * @param options.maxErrors - default 20,000.
+   * @param options.isShort - only so much of a message is kept as tells its cause. Default false.
+   */
+  constructor(
+    clock: Clock,
+    { maxErrors = maxErrorsDefault, isShort = false }: { maxErrors?: number; isShort?: boolean } = {},
+  ) {
     this.#clock = clock;
     this.#maxErrors = maxErrors;
+    this.#maxLength = isShort ? shortLength : maxMessageLength;
   }
 
   /** Notes an error. A claim that is held back keeps the error for which it is. */
@@ -39,7 +48,7 @@ export class LastErrors {
     const atMs = this.#clock.wallMs();
     this.#errors.delete(uid);
     this.#errors.set(uid, {
-      message: shortValue(message, maxMessageLength),
+      message: shortValue(message, this.#maxLength),
       kind: waiting === undefined ? 'failed' : 'waiting',
       atMs,
       sinceMs: known?.sinceMs ?? atMs,

@@ -291,7 +291,7 @@ export class Revoker {
     metrics.reported('undecidable');
     logger.warn(
       { ...this.#named(intent), err: error },
-      'A deleted volume cannot be looked for once more: if a late call has created it again, audit shows it as unexplained',
+      'A deleted volume cannot be revoked a second time: if a late call has created it again, audit shows it as unexplained',
     );
   }
 

@@ -251,7 +251,7 @@ describe('the page of --status-page', () => {
     await eventually(async () => assert.match(await page(), /Standby: this instance waits/));
     await sidecar.cluster[Symbol.asyncDispose]();
     await eventually(async () =>
-      assert.match(await page(), /<title>! API server away – .*The API server has not answered/s),
+      assert.match(await page(), /<title>! API server away – .*The API server has not responded/s),
     );
   });
 

@@ -1,5 +1,6 @@
 /** What the log says of claims and calls to the driver, at which verbosity: the whole program, lines in JSON. */
 import assert from 'node:assert/strict';
+import { failureMeaning } from '../../../src/explain/causes/causes.ts';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
@@ -85,7 +86,9 @@ describe('at any verbosity below that of messages', () => {
       const { uid } = scene.addClaim().metadata;
       await scene.volume();
       const about = linesOf(scene).filter((line) => JSON.stringify(line).includes('on fire'));
-      const warning = { level: 'warn', claim: 'ns1/c1', uid, threshold: 0, msg: 'Error syncing claim, trying again' };
+      const { cause, cure } = failureMeaning('rpc error: code = Internal desc = disk 1 on fire');
+      const common = { level: 'warn', claim: 'ns1/c1', uid, threshold: 0, cause, cure };
+      const warning = { ...common, msg: 'Error syncing claim, trying again' };
       assert.deepEqual(about, [
         { ...warning, failures: 0, err: 'rpc error: code = Internal desc = disk 1 on fire' },
         { ...warning, failures: 1, err: 'rpc error: code = Internal desc = disk 2 on fire' },
@@ -106,7 +109,7 @@ describe('at any verbosity below that of messages', () => {
       assert.deepEqual(about.map(({ level, claim }) => [level, claim]), [['warn', 'ns1/c1']]); // prettier-ignore
     });
 
-    test(`an infeasible claim and a failed deletion appear once, too: -v=${verbosity}`, async () => {
+    test(`an infeasible claim and a failed deletion appear once, too, and what holds the claim back: -v=${verbosity}`, async () => {
       await using scene = await start(verbosity);
       scene.addClaim('good');
       const volume = await scene.volume('good');
@@ -116,11 +119,15 @@ describe('at any verbosity below that of messages', () => {
       scene.driver.next('CreateVolume', new DriverFailure(status.INVALID_ARGUMENT, 'too much fire'));
       scene.addClaim();
       await scene.program.logged('infeasible error'); // of the retry that is held back
-      for (const text of ['still on fire', 'too much fire']) {
-        const about = linesOf(scene).filter((line) => JSON.stringify(line).includes(text));
-        assert.equal(about.length, 1, JSON.stringify(about));
-        assert.equal(about[0]?.level, 'warn');
-      }
+      const about = (text: string): Line[] => linesOf(scene).filter((line) => JSON.stringify(line).includes(text));
+      assert.deepEqual(
+        about('still on fire').map(({ level }) => level),
+        ['warn'],
+      );
+      const [attempt, ...heldBack] = about('too much fire');
+      assert.equal(attempt?.level, 'warn');
+      assert.match(String(attempt['err']), /^rpc error: code = InvalidArgument/);
+      for (const { err } of heldBack) assert.match(String(err), /^skipping volume provisioning .* too much fire$/);
     });
   }
 

@@ -223,10 +223,9 @@ describe('whether a claim is provisioned', () => {
     assert.equal(rig.limiter.syncs(uid).length, 4);
     assert.deepEqual(
       rig.events.map(({ type, reason, message, count }) => ({ type, reason, message, count })),
-      [
-        'Waiting for a StorageClass: the claim names none',
-        'Waiting for StorageClass "c2", which does not exist',
-      ].map((message) => ({ type: 'Normal', reason: 'ProvisioningWaiting', message, count: 1 })),
+      ['Waiting for a StorageClass: the claim names none', 'Waiting for StorageClass "c2", which does not exist'].map(
+        (message) => ({ type: 'Normal', reason: 'ProvisioningWaiting', message, count: 1 }),
+      ),
     );
   });
 
@@ -313,9 +312,7 @@ describe('whether a claim is provisioned', () => {
       await once(options, ({ rig }) => {
         assert.deepEqual(
           rig.events.map(({ message }) => message),
-          [
-            `Waiting for StorageClass "${storageClassName}", which does not exist`,
-          ],
+          [`Waiting for StorageClass "${storageClassName}", which does not exist`],
         );
       });
     });

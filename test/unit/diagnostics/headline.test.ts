@@ -49,7 +49,7 @@ describe('the headline', () => {
     [
       'the API server stalls',
       { ...released, ...stalled, unhealthyReason: 'claims: silent' },
-      'The API server has not answered for 42 s',
+      'The API server has not responded for 42 s',
       '! API server away',
     ],
     [
