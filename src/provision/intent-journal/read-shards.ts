@@ -75,9 +75,10 @@ export class ShardReader {
     }
   }
 
-  /** Makes a shard of what was read. @returns whether it can be used. */
+  /** Makes a shard of what was read, unless it became known meanwhile. @returns whether it can be used. */
   #take(number: number, object: ShardObject | undefined): boolean {
     const { journal, state, changes } = this.#options;
+    if (state.byNumber.has(number)) return true; // its records are in use by now, and this may be older
     const contents = object && parseShard(object, journal);
     if (object !== undefined && contents === undefined) {
       state.addNewer(number);
