@@ -124,11 +124,18 @@ export async function findMore(
   return maxShards;
 }
 
-/** Calls `each` for all items, at most four at a time. @throws its first failure; the others go on. */
+/**
+ * Calls `each` for all items, at most four at a time.
+ *
+ * @throws its first failure, once none is under way any more: a late one would meet what was done since.
+ */
 export async function inParallel<T>(items: readonly T[], each: (item: T) => Promise<void>): Promise<void> {
   const left = items.values();
+  const failures: unknown[] = [];
   const worker = async (): Promise<void> => {
     for (const item of left) await each(item);
   };
-  await Promise.all(Array.from({ length: 4 }, worker));
+  const onFailure = (error: unknown): void => void failures.push(error);
+  await Promise.all(Array.from({ length: 4 }, () => worker().catch(onFailure)));
+  if (failures.length > 0) throw failures[0] as Error;
 }

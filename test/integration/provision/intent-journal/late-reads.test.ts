@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
+import type { FaultAction } from '../../../../sandbox/api/faults.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
-import { keysOf, never, recordOf, Rig, uidOf } from './rig.ts';
+import { keysOf, leaseResource, never, open, recordOf, Rig, uidOf } from './rig.ts';
 
 /** A record that fills most of a shard. */
 const large = (n: number) => recordOf(n, { plan: { padding: randomBytes(90_000).toString('hex') } });
@@ -65,4 +66,36 @@ test('a shard that is read for the first time while the first record is written 
   assert.deepEqual(rig.stored, [1, 2, 3].map(uidOf));
   await second.journal.removeNow(uidOf(3), AbortSignal.timeout(10_000));
   assert.deepEqual(rig.stored, [1, 2].map(uidOf));
+});
+
+test('what a slow read shows of a former leader does not fence the process that has written the shard since', async () => {
+  await using rig = await Rig.start();
+  const first = await rig.open({ writer: 'first' });
+  for (const n of [1, 2, 3]) await first.journal.put(large(n), never);
+  await first.stop();
+  const shards = [1, 2].map((n) => structuredClone(rig.shard(n)!));
+  for (const { metadata } of shards) rig.api.delete(leaseResource, { namespace: 'ns', name: metadata.name });
+  const match = { userAgent: 'second', resource: 'leases' };
+  const delay = rig.fault({
+    match: { ...match, verb: 'update', name: 'lock-journal-0' },
+    action: { type: 'delay', ms: 200 },
+    times: 1,
+  });
+  const read = (name: string, action: FaultAction) =>
+    rig.fault({ match: { ...match, verb: 'get', name }, action, times: 1, after: 1 });
+  const failure = read('lock-journal-1', { type: 'status', code: 503 });
+  const slow = read('lock-journal-2', { type: 'throttleBytes', bytesPerSecond: 100_000 });
+
+  const second = rig.process({ writer: 'second' });
+  const opened = open(second);
+  await eventually(() => assert.equal(delay.hits, 1));
+  for (const { metadata } of shards) {
+    const { name, annotations = {} } = metadata;
+    rig.api.create(leaseResource, { metadata: { namespace: 'ns', name, annotations } });
+  }
+  await opened;
+  assert.deepEqual([failure.hits, slow.hits], [1, 1]);
+  await slowRead(rig, 'lock-journal-2');
+  assert.equal(await second.journal.put(recordOf(9), never), 'durable');
+  assert.ok(!second.heard.includes('fenced'), second.heard.join(', '));
 });
