@@ -21,6 +21,10 @@ export interface Fault {
   after?: boolean;
   /** Leaves calls alone that name a volume which is there. */
   unlessThere?: boolean;
+  /** Only calls with these class parameters; absent: all. So claims of different classes fail differently. */
+  parameters?: Record<string, string>;
+  /** The size in the answer of CreateVolume, in bytes, whatever the volume has. */
+  capacityBytes?: number;
 }
 
 /**
@@ -29,17 +33,29 @@ export interface Fault {
  *
  * @param file - read again at every call, so that a test may change it at any time (by a rename, to be safe).
  * @param methods - the calls there are.
+ * @param parameters - of the call.
  * @throws {CallError} `INTERNAL` when the file cannot be understood: a test must not pass on a fault nobody injected.
  */
-export function takeFault(file: string, method: string, methods: ReadonlySet<string>): Fault | undefined {
+export function takeFault(
+  file: string,
+  method: string,
+  methods: ReadonlySet<string>,
+  parameters: Record<string, string> = {},
+): Fault | undefined {
   const faults = readFaults(file, methods);
-  const fault = faults.find((entry) => entry.method === method && entry.times !== 0);
+  const fault = faults.find(
+    (entry) => entry.method === method && entry.times !== 0 && isFor(entry.parameters, parameters),
+  );
   if (fault?.times !== undefined) {
     fault.times -= 1;
     writeFileSync(`${file}.new`, JSON.stringify(faults, null, 2) + '\n');
     renameSync(`${file}.new`, file);
   }
   return fault;
+}
+
+function isFor(wanted: Fault['parameters'], parameters: Record<string, string>): boolean {
+  return Object.entries(wanted ?? {}).every(([key, value]) => parameters[key] === value);
 }
 
 /** Whether the file still holds calls of the method. @throws {CallError} as `takeFault`. */
@@ -76,7 +92,8 @@ function parseFaults(file: string, text: string, methods: ReadonlySet<string>): 
     if (typeof method !== 'string') return refuse('an entry has no method');
     if (!methods.has(method)) return refuse(`there is no call ${method}`);
     if (entry['code'] !== undefined && !isCodeName(entry['code'])) return refuse('an entry has an unknown code');
-    if (!count(entry['times']) || !count(entry['delayMs'])) return refuse('times and delayMs are whole numbers');
+    if (!counts.every((key) => count(entry[key]))) return refuse(`${counts.join(', ')} are whole numbers`);
+    if (!isTexts(entry['parameters'])) return refuse('parameters are texts by name');
     if (!flags.every((key) => flag(entry[key]))) return refuse(`${flags.join(', ')} are true or false`);
     const strange = Object.keys(entry).find((key) => !faultKeys.has(key));
     if (strange !== undefined) return refuse(`an entry has the unknown field ${strange}`);
@@ -85,4 +102,11 @@ function parseFaults(file: string, text: string, methods: ReadonlySet<string>): 
 }
 
 const flags = ['hold', 'hang', 'after', 'unlessThere'];
-const faultKeys = new Set(['method', 'code', 'message', 'times', 'delayMs', ...flags]);
+const counts = ['times', 'delayMs', 'capacityBytes'];
+const faultKeys = new Set(['method', 'code', 'message', 'parameters', ...counts, ...flags]);
+
+function isTexts(value: unknown): boolean {
+  if (value === undefined) return true;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((text) => typeof text === 'string');
+}

@@ -49,12 +49,13 @@ async function serve<Request extends object, Response>(
   const time = new Date(clock.wallMs()).toISOString();
   let failure: CallError | undefined;
   try {
-    const taken = takeFault(faultsFile, method, methods);
+    const { parameters } = call.request as { parameters?: Record<string, string> };
+    const taken = takeFault(faultsFile, method, methods, parameters);
     const fault = taken?.unlessThere === true && isThere(call.request) ? undefined : taken;
     if (fault?.after !== true) await apply(fault, call, options);
     const response = await handler(call.request);
     if (fault?.after === true) await apply(fault, call, options);
-    callback(null, response);
+    callback(null, fault?.capacityBytes === undefined ? response : ofSize(response, fault.capacityBytes));
   } catch (error) {
     failure = asCallError(method, error);
     callback({ code: failure.code, details: failure.message });
@@ -74,6 +75,12 @@ async function serve<Request extends object, Response>(
   } catch (error) {
     console.error(`cannot write the call log: ${String(error)}`);
   }
+}
+
+/** The answer with another size of its volume. */
+function ofSize<Response>(response: Response, bytes: number): Response {
+  const { volume } = response as { volume?: object };
+  return { ...response, volume: { ...volume, capacity_bytes: String(bytes) } };
 }
 
 async function apply(

@@ -16,6 +16,10 @@ export interface Fault {
   hang?: boolean;
   /** Spoils the answer after the work is done. */
   after?: boolean;
+  /** Only calls with these class parameters. */
+  parameters?: Record<string, string>;
+  /** The size in the answer of CreateVolume. */
+  capacityBytes?: number;
 }
 
 /** One line of the driver's call log; of secrets it has the keys. */

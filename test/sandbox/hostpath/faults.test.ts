@@ -39,6 +39,23 @@ describe('takeFault', () => {
     assert.equal(takeFault(file, 'DeleteVolume', methods), undefined);
   });
 
+  test('takes the first entry whose parameters the call has', (t) => {
+    const file = faultsFile(
+      t,
+      JSON.stringify([
+        { method: 'CreateVolume', code: 'INTERNAL', parameters: { pool: 'a' }, times: 1 },
+        { method: 'CreateVolume', code: 'ABORTED', parameters: { pool: 'b', tier: 'fast' } },
+      ]),
+    );
+    const codeOf = (parameters?: Record<string, string>) =>
+      takeFault(file, 'CreateVolume', methods, parameters)?.code;
+    assert.equal(codeOf(), undefined);
+    assert.equal(codeOf({ pool: 'b' }), undefined);
+    assert.equal(codeOf({ pool: 'b', tier: 'fast', other: 'x' }), 'ABORTED');
+    assert.equal(codeOf({ pool: 'a' }), 'INTERNAL');
+    assert.equal(codeOf({ pool: 'a' }), undefined);
+  });
+
   const refused = [
     { content: '', message: /not JSON/ },
     { content: '{}', message: /not a list/ },
@@ -50,6 +67,8 @@ describe('takeFault', () => {
     { content: '[{"method":"Probe","delayMs":"5"}]', message: /whole numbers/ },
     { content: '[{"method":"Probe","hold":"yes"}]', message: /true or false/ },
     { content: '[{"method":"Probe","hang":1}]', message: /true or false/ },
+    { content: '[{"method":"Probe","capacityBytes":-1}]', message: /whole numbers/ },
+    { content: '[{"method":"Probe","parameters":{"a":1}}]', message: /texts by name/ },
     { content: '[{"method":"Probe","time":1}]', message: /unknown field time/ },
   ];
   for (const { content, message } of refused) {
