@@ -61,7 +61,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const node = nodeDeploymentFeature(parts, settings);
   const capacity = capacityFeature(parts, topology.nodes);
   const controller = makeController(parts, { provisioner: new CsiProvisioner({ ...settings, node }), capacity });
-  options.status?.follow(controller.status);
+  options.status?.follow(controller.status, topology.nodes);
   options.causes?.follow(controller.status);
   attachments.onDetached((name) => controller.wakeVolume(name));
   node?.onClaimChanged((uid) => controller.wakeClaim(uid));

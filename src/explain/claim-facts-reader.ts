@@ -69,6 +69,8 @@ export interface ClaimFacts {
   nodes?: Reading<KubeObject[]> | undefined;
   /** The same case. */
   csiNodes?: Reading<CsiNode[]> | undefined;
+  /** What the provisioner itself lacks to work; undefined: what the events on its Lease tell. */
+  unreadiness?: string | undefined;
   /** About the Lease of the provisioner, where nothing is recorded about the claim. */
   leaseEvents?: { holder: string; events: Reading<ClusterEvent[]> } | undefined;
   /** As the provisioner itself knows it; undefined: what the events tell. */
@@ -226,17 +228,25 @@ async function readSource(
 }
 
 async function readSourceObject(
-  { kind, apiGroup, namespace, name }: SourceReference,
+  source: SourceReference,
   reader: ClusterReader,
 ): Promise<Pick<ClaimFacts, 'sourceClaim' | 'snapshot'>> {
-  const get = <T extends KubeObject>(resource: Resource): Promise<Reading<T>> =>
-    reader.get<T>(resource, { namespace, name });
-  if (kind === 'PersistentVolumeClaim') return { sourceClaim: await get(persistentVolumeClaims) };
-  if (kind === 'VolumeSnapshot' && apiGroup === snapshots.group) return { snapshot: await get(snapshots) };
+  const get = <T extends KubeObject>(resource: Resource): Promise<Reading<T>> => reader.get<T>(resource, source);
+  if (isClaim(source)) return { sourceClaim: await get(persistentVolumeClaims) };
+  if (isSnapshot(source)) return { snapshot: await get(snapshots) };
   return {};
 }
 
-function sourceOf({ spec, metadata }: PersistentVolumeClaim): SourceReference | undefined {
+export function isClaim({ kind }: SourceReference): boolean {
+  return kind === 'PersistentVolumeClaim';
+}
+
+export function isSnapshot({ kind, apiGroup }: SourceReference): boolean {
+  return kind === 'VolumeSnapshot' && apiGroup === snapshots.group;
+}
+
+/** As the claim names it; undefined where it names none. */
+export function sourceOf({ spec, metadata }: PersistentVolumeClaim): SourceReference | undefined {
   const source = spec.dataSource ?? spec.dataSourceRef;
   if (source === undefined) return undefined;
   const { apiGroup, kind, name } = source;

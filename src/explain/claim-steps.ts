@@ -95,6 +95,7 @@ function checkWaits(facts: ClaimFacts): Finding | undefined {
   if (waiting === undefined || waiting.atMs < Math.max(failed?.atMs ?? 0, started?.atMs ?? 0)) return undefined;
   const meaning = waitMeaning(waiting.text);
   if (meaning === undefined) return undefined;
+  if (meaning.cause === 'class-not-found' && found(facts.storageClass) !== undefined) return undefined; // it is there now
   const ago = durationText(facts.nowMs - waiting.atMs);
   const text = waiting.text.replace(`. ${meaning.cure}`, ''); // with which this sidecar records it
   return { ...meaning, message: `The provisioner ${ago} ago: ${text}.` };

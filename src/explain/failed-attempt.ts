@@ -28,7 +28,7 @@ export function failedHolding({ failed, next }: FailedAttempt, facts: ClaimFacts
     state: goesOn ? 'waiting' : 'stuck',
     cause,
     message: `Provisioning ${failuresText(failed, nowMs)}; ${again}. Last error: ${failed.text}`,
-    cure: goesOn ? 'Usually nothing: the driver may still be creating the volume, and is called again' : cure,
+    cure,
   });
 }
 

@@ -39,7 +39,9 @@ const notProvisioners = new Set([binder, 'default-scheduler', 'volume_expand']);
 export function provisioningHistory(events: readonly ClusterEvent[], provisioner: string): History {
   const own = events.filter((event) => {
     const component = componentOf(event);
-    return isInTree(provisioner) ? component === binder : !notProvisioners.has(component);
+    return isInTree(provisioner)
+      ? component === binder
+      : !notProvisioners.has(component) && mayBeOf(component, provisioner);
   });
   const newest = (reason: string): Recorded | undefined => recordedOf(own.filter((event) => event.reason === reason));
   const history = {
@@ -50,6 +52,12 @@ export function provisioningHistory(events: readonly ClusterEvent[], provisioner
   };
   const times = Object.values(history).flatMap((each) => (each === undefined ? [] : [each.atMs]));
   return { ...history, lastMs: times.length === 0 ? undefined : Math.max(...times) };
+}
+
+/** Provisioners name themselves first, as in `hostpath.csi.k8s.io_node1_6e1f`: an event of another one is from before the class was recreated. */
+function mayBeOf(component: string, provisioner: string): boolean {
+  const [name = '', ...rest] = component.split('_');
+  return rest.length === 0 || !name.includes('.') || provisioner === '' || component.startsWith(`${provisioner}_`);
 }
 
 /** The failed attempts to delete a volume, and what the deletion waits for. */

@@ -55,6 +55,7 @@ export function makeControllerParts(
     intents,
     recentlySaved: new RecentlySaved({ clock }),
     slowSet: new SlowSet({ clock }),
+    meaningOf: options.meaningOf,
     lastErrors: keepLastErrors === false ? undefined : new LastErrors(clock, kept),
     volumeErrors: keepLastErrors === false ? undefined : new LastErrors(clock, { ...kept, maxErrors: maxVolumeErrors }),
     traces: tracer && new ClaimTraces({ tracer, provisionerName, volumeName, clock }),

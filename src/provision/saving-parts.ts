@@ -1,4 +1,6 @@
 /** How volumes are made and saved: the steps of an attempt, the store, and the deletion of volumes that no claim wants any more. */
+import type { LastErrors } from './claim/last-errors.ts';
+import type { MeaningOf } from './text-meaning.ts';
 import type { AttemptSteps } from './claim/attempt-steps.ts';
 import { UnrecordedSteps } from './claim/unrecorded-steps.ts';
 import type { ControllerBase } from './controller-base.ts';
@@ -17,6 +19,9 @@ const recentlyServedMs = 300_000;
 export interface SavingPartsOptions extends ControllerBase, IntentParts, StorageParts {
   save: SavePolicy | undefined;
   recentlySaved: RecentlySaved;
+  /** As of `VolumeStoreParts`. */
+  meaningOf: MeaningOf | undefined;
+  lastErrors: LastErrors | undefined;
   claimQueue: ControllerQueues['claimQueue'];
   makeUnsavedQueue: ControllerQueues['makeUnsavedQueue'];
   /** As of `WatchHandlers`. */

@@ -1,6 +1,7 @@
 /** Reports a leader that cannot work: nothing is provisioned meanwhile, and no event of a claim says why. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { notReady, notReadyCure } from '../explain/causes/not-ready.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
 import type { ObjectReference } from '../kube/kube-object.ts';
 import { notReadyReason } from '../provision/event-reasons.ts';
@@ -49,7 +50,7 @@ async function reportUnready(options: UnreadyLeaderOptions, signal: AbortSignal)
 }
 
 function report({ recorder, lease, logger }: UnreadyLeaderOptions, reason: string): void {
-  logger.error({ reason }, 'Leads, and is not ready: nothing is provisioned');
+  logger.error({ reason, cause: notReady.name, cure: notReadyCure }, 'Leads, and is not ready: nothing is provisioned');
   if (lease === undefined) return;
   const reference: ObjectReference = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...lease };
   recorder.event(reference, 'Warning', notReadyReason, reason);

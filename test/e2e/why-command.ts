@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { explainWhy } from '../../src/cli/why.ts';
 import type { Cause } from '../../src/explain/causes/cause.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import type { Cluster } from '../support/cluster.ts';
+import { patienceMs } from '../support/patience.ts';
 import type { Scene } from '../support/scene.ts';
 import { programFile } from '../support/program-file.ts';
 
@@ -43,6 +45,25 @@ export async function why(kubeconfig: string, object: string): Promise<Explanati
   const explanation = JSON.parse(stdout) as Explanation;
   assert.equal(code, exitCodes[explanation.verdict], stderr);
   assert.equal(stderr, '');
+  return explanation;
+}
+
+/** The same without a process of its own, for many claims; `E2E_SIDECAR` gets one all the same. */
+export async function whyHere(kubeconfig: string, object: string): Promise<Explanation> {
+  if (process.env['E2E_SIDECAR'] !== undefined) return await why(kubeconfig, object);
+  const [stdout, stderr] = [[] as string[], [] as string[]];
+  const code = await explainWhy({
+    program: 'csi-provisioner why',
+    args: [object, '-o', 'json', `--kubeconfig=${kubeconfig}`],
+    environment: {},
+    stdin: process.stdin,
+    stdout: { write: (text) => stdout.push(text) },
+    stderr: { write: (text) => stderr.push(text) },
+    signal: AbortSignal.timeout(patienceMs),
+  });
+  const explanation = JSON.parse(stdout.join('')) as Explanation;
+  assert.equal(code, exitCodes[explanation.verdict]);
+  assert.deepEqual(stderr, []);
   return explanation;
 }
 

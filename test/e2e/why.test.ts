@@ -150,7 +150,7 @@ describe('why on a cluster', () => {
         type: 'Normal',
         reason: 'ProvisioningWaiting',
         message: 'Waiting for node "n1", which was selected',
-        source: { component: 'nodes.example.com_n2_0' },
+        source: { component: `${scene.namespace}.nodes.example.com_n2_0` },
         firstTimestamp: now,
         lastTimestamp: now,
         count: 1,

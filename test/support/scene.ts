@@ -185,7 +185,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
         await admin.storage.createStorageClass({
           body: { metadata: { name }, provisioner: driver.driverName, ...options },
         });
-        closers.push(() => admin.storage.deleteStorageClass({ name }));
+        closers.push(() => ifFound(admin.storage.deleteStorageClass({ name })));
         return name;
       },
       async createClaim({ name = `claim-${++serial}`, className, size = '1Gi', accessModes, volumeMode, ...rest }) {

@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Driver } from '../../csi/driver.ts';
+import type { NodeInformers } from '../../csi/topology/topology-nodes.ts';
 import type { CallObserver } from '../../csi/unary-call.ts';
 import { LastHour } from '../../diagnostics/status-page/last-hour.ts';
 import { RecentCalls } from '../../diagnostics/status-page/recent-calls.ts';
@@ -48,6 +49,7 @@ export class SidecarStatus implements Disposable {
   #role: StatusReport['role'];
   #controller: ControllerStatus | undefined;
   #audits: AuditState | undefined;
+  #nodes: NodeInformers | undefined;
   #lastUtilization: EventLoopUtilization = performance.eventLoopUtilization();
   #lastReportMs: number;
 
@@ -117,9 +119,10 @@ export class SidecarStatus implements Disposable {
     this.#role = { name, sinceMs: this.#options.clock.wallMs() };
   }
 
-  /** The controller whose claims are shown. */
-  follow(controller: ControllerStatus): void {
+  /** The controller whose claims are shown. @param nodes - what explains claims that may only be on some. */
+  follow(controller: ControllerStatus, nodes?: NodeInformers): void {
     this.#controller = controller;
+    this.#nodes = nodes;
   }
 
   /** The audits that are shown; the object goes on changing. */
@@ -132,13 +135,22 @@ export class SidecarStatus implements Disposable {
     return new StatusPage({
       ...this.#options,
       collect: ({ delay }) => this.#collect(parts, delay),
-      explain: (claim) => this.#explain(claim),
+      explain: (claim) => this.#explain(parts, claim),
     });
   }
 
-  #explain(claim: string): Explanation | undefined {
+  #explain({ ready }: KnownParts, claim: string): Explanation | undefined {
     const waiting = this.#controller?.waitingClaim(claim);
-    return waiting && explainOwnClaim(waiting, this.#options.clock.wallMs());
+    const { nodes, csiNodes } = this.#nodes ?? {};
+    const isKnown = nodes?.hasSynced === true && csiNodes?.hasSynced === true;
+    return (
+      waiting &&
+      explainOwnClaim(waiting, {
+        nowMs: this.#options.clock.wallMs(),
+        unreadiness: ready.unhealthyReason,
+        nodes: isKnown ? { nodes: nodes.list(), csiNodes: csiNodes.list() } : undefined,
+      })
+    );
   }
 
   async #collect({ driver, ready }: KnownParts, delay: StatusReport['process']['delay']): Promise<StatusReport> {

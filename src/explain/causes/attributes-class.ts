@@ -5,13 +5,22 @@ import type { Finding } from '../explanation.ts';
 import { isInTree } from '../provisioner-facts.ts';
 import { defineCause } from './cause.ts';
 
+const missingCure = 'Create it, or recreate the claim without spec.volumeAttributesClassName';
+const driverCure = 'Recreate the claim with a VolumeAttributesClass of its driver';
+
 export const attributesClass = defineCause({
   name: 'attributes-class',
   failures: [
+    { pattern: /^VAC .* does not match driver name/, cure: driverCure },
     {
-      pattern: /volumeattributesclass|^VAC |MODIFY_VOLUME/,
-      cure: 'Create the VolumeAttributesClass for this driver, or recreate the claim without it. If it is forbidden, let the provisioner get VolumeAttributesClasses',
+      pattern: /volumeattributesclass.* is forbidden/s,
+      cure: 'Let the provisioner get VolumeAttributesClasses: its log has the rule to add',
     },
+    {
+      pattern: /MODIFY_VOLUME/,
+      cure: 'Recreate the claim without spec.volumeAttributesClassName: the driver supports no attributes classes',
+    },
+    { pattern: /volumeattributesclass/, cure: missingCure },
   ],
 });
 
@@ -41,7 +50,7 @@ export function checkAttributesClass({ claim, storageClass, attributesClass }: C
       message: attributesClass.unserved
         ? `The claim names VolumeAttributesClass ${name}, and the API server does not serve this kind.`
         : `VolumeAttributesClass ${name} does not exist.`,
-      cure: 'Create it, or recreate the claim without spec.volumeAttributesClassName',
+      cure: missingCure,
     };
   }
   const { driverName = '' } = attributesClass.value;
@@ -49,6 +58,6 @@ export function checkAttributesClass({ claim, storageClass, attributesClass }: C
   return {
     ...held,
     message: `VolumeAttributesClass ${name} is for driver ${driverName}, and the claim is for driver ${driver}.`,
-    cure: 'Recreate the claim with a VolumeAttributesClass of its driver',
+    cure: driverCure,
   };
 }

@@ -9,6 +9,7 @@ const cure = 'Create the class, or recreate the claim with another';
 
 export const classNotFound = defineCause({
   name: 'class-not-found',
+  failures: [{ pattern: /^storageClass ".*" not found$/, cure }], // in the log, while the event is not repeated
   waits: [{ pattern: /^Waiting for StorageClass /, state: 'stuck', cure }],
 });
 

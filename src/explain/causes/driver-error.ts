@@ -11,6 +11,30 @@ export const driverError = defineCause({
       cure: "Check that the driver's container runs beside the sidecar, and see its log",
     },
     {
+      pattern: /code = DeadlineExceeded /,
+      cure: 'Usually nothing at first: the driver may still be creating the volume, and is called again. If it lasts, see the log of its controller, and whether the storage responds; raise --timeout of the provisioner if volumes take longer',
+    },
+    {
+      pattern: /code = Aborted /,
+      cure: 'Usually nothing at first: the driver is still at work on an earlier call, and is called again. If it lasts, see the log of its controller',
+    },
+    {
+      pattern: /code = (Unauthenticated|PermissionDenied) /,
+      cure: "Check the credentials and rights with which the driver uses the storage: the Secret that the class names, or the driver's own configuration",
+    },
+    {
+      pattern: /code = InvalidArgument .*(secret|credential)/is,
+      cure: 'Compare the keys of the Secret that the class names with the documentation of the driver; csi-provisioner why, with the right to get the Secret, names those that it has',
+    },
+    {
+      pattern: /code = AlreadyExists /,
+      cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, whose volume then gets another name',
+    },
+    {
+      pattern: /^Error creating provisioned PV object /,
+      cure: 'The driver has created the volume, and the API server does not accept its PersistentVolume: correct what the message names, such as a policy, a webhook or a missing right',
+    },
+    {
       pattern: /infeasible error|code = InvalidArgument /,
       cure: 'The driver cannot create such a volume: correct the class or the claim, and recreate it, as it cannot be edited',
     },

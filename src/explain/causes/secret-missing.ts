@@ -3,16 +3,16 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { defineCause } from './cause.ts';
 
-const cure =
-  'Create the Secret, or correct the secret parameters of the class (delete the class and create it again). If it is forbidden, let the provisioner get Secrets';
+const cure = 'Create the Secret, or correct the secret parameters of the class (delete the class and create it again)';
 
 export const secretMissing = defineCause({
   name: 'secret-missing',
   failures: [
     {
-      pattern: /^error getting secret /,
-      cure,
+      pattern: /^error getting secret .* is forbidden: /s,
+      cure: 'Let the provisioner get Secrets of that namespace: its log has the rule to add. Whether the Secret exists is not known',
     },
+    { pattern: /^error getting secret /, cure },
     {
       pattern: /^error resolving value /,
       cure: "Correct the template in the secret parameters of the class: delete it and create it again. Known are ${pv.name}, ${pvc.namespace}, and for the name of the Secret ${pvc.name} and ${pvc.annotations['KEY']}",

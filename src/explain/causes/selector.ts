@@ -3,9 +3,11 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { defineCause } from './cause.ts';
 
+const cure = 'Recreate the claim without spec.selector, or create a PersistentVolume that fits it';
+
 export const selector = defineCause({
   name: 'selector',
-  failures: [{ pattern: /^claim Selector is not supported/, cure: 'Recreate the claim without spec.selector' }],
+  failures: [{ pattern: /^claim Selector is not supported/, cure }],
 });
 
 export function checkSelector({ claim }: ClaimFacts): Finding | undefined {
@@ -15,6 +17,6 @@ export function checkSelector({ claim }: ClaimFacts): Finding | undefined {
     cause: 'selector',
     message:
       'The claim has a selector, which matches existing volumes only: none fits, and no volume is provisioned for such a claim.',
-    cure: 'Recreate the claim without spec.selector, or create a PersistentVolume that fits it',
+    cure,
   };
 }

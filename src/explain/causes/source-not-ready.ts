@@ -2,7 +2,7 @@
 import { quantityBytes } from '../../base/quantity.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
-import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { type ClaimFacts, isClaim, isSnapshot } from '../claim-facts-reader.ts';
 import type { Snapshot } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
@@ -10,12 +10,20 @@ import { durationText, lastChangeMs } from '../time-text.ts';
 import { defineCause } from './cause.ts';
 import { sourceName } from './source-missing.ts';
 
+const modeCure = 'Recreate the claim with the volumeMode of its source: a clone has the same';
+const sizeCure = 'Recreate the claim with at least the size of its source, or with another source';
+const waitCure =
+  'Wait until the source is ready; if it stays like this, see why. It must be of the same driver as the claim';
+
 export const sourceNotReady = defineCause({
   name: 'source-not-ready',
   failures: [
+    { pattern: /must have the same volume mode for cloning/, cure: modeCure },
+    { pattern: /must be greater than or equal in size|is less than the size .* for the source/, cure: sizeCure },
     {
-      pattern: /must have the same volume mode for cloning/,
-      cure: 'Recreate the claim with the volumeMode of its source',
+      pattern:
+        /^error getting handle for DataSource .*(not bound( or invalid)?$|is not Ready$|must have a status of Bound)/,
+      cure: waitCure,
     },
     {
       pattern: /^error getting handle for DataSource /,
@@ -36,14 +44,13 @@ export function checkSourceReady({ claim, source, sourceClaim, snapshot }: Claim
     state,
     cause: 'source-not-ready',
     message: `${sourceName(source)}, the data source of the claim, ${text}.`,
-    cure:
-      cure ?? (state === 'waiting' ? 'Nothing: wait for the source' : 'Recreate the claim with another source or size'),
+    cure: cure ?? (state === 'waiting' ? waitCure : 'Recreate the claim with another source'),
   };
 }
 
 /** Of a source that neither is a claim nor a snapshot. */
-export function checkPopulator({ claim, source, sourceClaim, snapshot, nowMs }: ClaimFacts): Finding | undefined {
-  if (source === undefined || (sourceClaim ?? snapshot) !== undefined) return undefined;
+export function checkPopulator({ claim, source, nowMs }: ClaimFacts): Finding | undefined {
+  if (source === undefined || isClaim(source) || isSnapshot(source)) return undefined;
   const kind = shortValue(source.kind);
   const ageMs = nowMs - lastChangeMs(claim);
   const isLate = ageMs > populatedWithinMs;
@@ -74,7 +81,7 @@ function claimProblem(claim: PersistentVolumeClaim, source?: PersistentVolumeCla
     return {
       state: 'stuck',
       text,
-      cure: `Recreate the claim with volumeMode ${modes[1] ?? ''}: a clone has that of its source`,
+      cure: modeCure,
     };
   }
   return sizeProblem(claim, source.spec.resources?.requests?.['storage']);
@@ -91,5 +98,6 @@ function snapshotProblem(claim: PersistentVolumeClaim, snapshot?: Snapshot): Sou
 function sizeProblem(claim: PersistentVolumeClaim, size: string | number | undefined): SourceProblem | undefined {
   const requested = claim.spec.resources?.requests?.['storage'] ?? 0;
   if (size === undefined || quantityBytes(requested) >= quantityBytes(size)) return undefined;
-  return { state: 'stuck', text: `has ${size}, which is more than the ${requested} that the claim asks for` };
+  const text = `has ${size}, which is more than the ${requested} that the claim asks for`;
+  return { state: 'stuck', text, cure: sizeCure };
 }

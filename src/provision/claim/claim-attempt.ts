@@ -14,6 +14,7 @@ import { uidIndex } from '../cache/informers.ts';
 import type { LastErrors } from './last-errors.ts';
 import type { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
+import type { MeaningOf } from '../text-meaning.ts';
 import { handleFailure, toProvisionError } from './provision-failure.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
@@ -34,6 +35,8 @@ export interface ClaimAttemptOptions extends AdmissionOptions {
   rescheduler: Rescheduler;
   store: VolumeStore;
   slowSet: SlowSet;
+  /** For log lines about failures. */
+  meaningOf?: MeaningOf | undefined;
   metrics: ControllerMetrics;
   volumeName: (claim: PersistentVolumeClaim) => string;
   /** Undefined: traces are off. */

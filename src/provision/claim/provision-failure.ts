@@ -7,6 +7,7 @@ import { failedReason } from '../event-reasons.ts';
 import { selectedNodeKey } from '../keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
+import type { MeaningOf } from '../text-meaning.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import type { SlowSet } from './slow-set.ts';
 import { Stopped } from './attempt-steps.ts';
@@ -16,6 +17,8 @@ export interface FailureOptions {
   slowSet: SlowSet;
   rescheduler: Rescheduler;
   recorder: Recorder;
+  /** Default: the log line has the error alone. */
+  meaningOf?: MeaningOf | undefined;
   logger: Logger;
 }
 
@@ -43,7 +46,11 @@ export async function handleFailure(
   recordFailure(failure.message);
   const hasNode = claim.metadata.annotations?.[selectedNodeKey] !== undefined;
   if (failure.state === 'reschedule' && hasNode && (await rescheduler.removeNode(claim, signal))) {
-    logger.info({ err: failure, claim: objectKey(claim) }, 'Another node is to be selected for the claim');
+    const { cause, cure } = options.meaningOf?.(failure.message) ?? {};
+    logger.info(
+      { claim: objectKey(claim), ...(cause !== undefined && { cause, cure }), err: failure },
+      'Another node is to be selected for the claim',
+    );
     return new Stopped(`another node is to be selected: ${failure.message}`);
   }
   return failure;

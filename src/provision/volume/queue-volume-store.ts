@@ -2,7 +2,8 @@ import { TaskGroup } from '../../base/task-group.ts';
 import { ForbiddenError, isRefusal } from '../../kube/client/api-error.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { claimReference } from '../claim/claim-fields.ts';
+import { objectKey } from '../../kube/kube-object.ts';
+import { claimReference, claimUid } from '../claim/claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
@@ -66,7 +67,7 @@ export class QueueVolumeStore implements VolumeStore {
     } catch (error) {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#parts, claim, error);
       if (error instanceof VolumeAbandonedError) throw error;
-      const fields = { err: error, volume: name };
+      const fields = this.#logFields(volume, error);
       // after an abort `run` logs what was not saved
       if (!this.#abort().aborted)
         this.#parts.logger.error(fields, 'The volume could not be saved, trying again in the background');
@@ -125,7 +126,7 @@ export class QueueVolumeStore implements VolumeStore {
       } catch (error) {
         if (this.#unsaved.get(name) !== volume) continue; // abandoned
         const reported = error instanceof ForbiddenError && !error.isAdmission; // once a minute, with the rule
-        const fields = { err: error, volume: name };
+        const fields = volume === undefined ? { err: error, volume: name } : this.#logFields(volume, error);
         if (!this.#abort().aborted)
           this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
         if (volume !== undefined && error instanceof VolumeTakenError) this.#drop(volume, error);
@@ -188,6 +189,15 @@ export class QueueVolumeStore implements VolumeStore {
     if (claim === undefined) return;
     const message = `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again ${howOften}.`;
     this.#parts.recorder.event(claimReference(claim), 'Warning', failedReason, message);
+    this.#parts.lastErrors?.add(claimUid(claim), new Error(message, { cause: error }));
+  }
+
+  #logFields(volume: PersistentVolume, error: unknown): object {
+    const claim = this.#claimOf(volume);
+    const fields = { err: error, volume: volume.metadata.name };
+    if (claim === undefined) return fields;
+    const text = saveFailure(claim, error instanceof Error ? error : new Error(String(error)));
+    return { claim: objectKey(claim), ...this.#parts.meaningOf?.(text), ...fields };
   }
 
   #setStuck(name: string, why: 'forbidden' | 'refused'): void {

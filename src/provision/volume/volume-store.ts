@@ -47,6 +47,10 @@ export interface VolumeStoreParts {
   client: KubeClient;
   recorder: Recorder;
   logger: Logger;
+  /** Fields that log lines about a failure get for its text. */
+  meaningOf?: ((text: string) => object | undefined) | undefined;
+  /** Gets what keeps a volume unsaved, by the UID of its claim. */
+  lastErrors?: { add: (uid: string, error: unknown) => void } | undefined;
   /**
    * Called before each attempt to create a volume, which fails with what it throws; for a `VolumeAbandonedError` the store gives the
    * volume up.

@@ -798,8 +798,8 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'not-ready',
-    says: /leads but is not ready, for 60 s: the cache of nodes is not filled yet: nodes is forbidden/,
-    cure: /the log of pod-1 has the rule to add/,
+    says: /leads \(pod-1\) but is not ready, for 60 s: the cache of nodes is not filled yet: nodes is forbidden/,
+    cure: /the log of the leader has the rule to add/,
   },
   {
     name: 'sources of other namespaces, which are off in the provisioner',
@@ -844,7 +844,7 @@ const rows: readonly Row[] = [
     verdict: 'stuck',
     cause: 'source-not-ready',
     says: /has volumeMode Block, and the claim asks for Filesystem/,
-    cure: /^Recreate the claim with volumeMode Block/,
+    cure: /^Recreate the claim with the volumeMode of its source/,
   },
   {
     name: 'a source for which a volume populator has done nothing',

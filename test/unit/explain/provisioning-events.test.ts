@@ -45,6 +45,14 @@ describe('the history of a claim', () => {
     assert.equal(provisioningHistory(events, driver).lastMs, undefined);
   });
 
+  test('is not that of another provisioner, which the class named before it was recreated', () => {
+    const ofSource = (component: string): string | undefined =>
+      provisioningHistory([event('ProvisioningFailed', { message: 'x', source: { component } })], driver).failed?.text;
+    assert.equal(ofSource('other.example.com_pod_6e1f'), undefined);
+    assert.equal(ofSource('d.example.com_pod_6e1f'), 'x');
+    assert.equal(ofSource('external-provisioner'), 'x');
+  });
+
   test('is that of kube-controller-manager for an in-tree plugin', () => {
     const source = { component: 'persistentvolume-controller' };
     const events = [
