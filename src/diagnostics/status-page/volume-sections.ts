@@ -72,13 +72,13 @@ const waitTexts: Readonly<Record<ReportedWait['reason'], { readonly what: string
   },
   'late-save': { what: 'for a late save: the API server may still create the PersistentVolume' },
   proof: { what: 'for a proof: what happened to PersistentVolumes is being read' },
-  'second-look': { what: 'for a second look: a late call may create deleted storage again' },
+  'second-look': { what: 'for a second revoke: a late call may create deleted storage again' },
   'shared-storage': {
     what: 'for another PersistentVolume with the same storage',
     end: 'once that one is deleted or changed',
   },
   'journal-rights': {
-    what: 'for the right to write the Leases of the intent journal: no volume waits, but none is recorded',
+    what: 'for the permission to write the Leases of the intent journal: no volume waits, but none is recorded',
     end: 'tried again every minute',
   },
 };

@@ -245,7 +245,7 @@ describe('the status page', () => {
     assert.match(page, /record of another process<td class="n">1<td>once it is closed, or silent for 30 s/);
     assert.match(
       page,
-      /not queued<\/b><p class="e">a former attempt is undone first, [^<]*second look[^<]*\(ends in 41 s\)/,
+      /not queued<\/b><p class="e">a former attempt is undone first, [^<]*second revoke[^<]*\(ends in 41 s\)/,
     );
     assert.match(
       page,
