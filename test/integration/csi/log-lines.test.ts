@@ -152,7 +152,10 @@ describe('at any verbosity below that of messages', () => {
     await scene.event('ProvisioningFailed');
     const about = linesOf(scene).filter((line) => JSON.stringify(line).includes('n1 is full'));
     const [{ err, ...line } = { err: '' }, ...more] = about;
-    assert.deepEqual(line, { level: 'info', claim: 'ns1/c1', msg: 'Another node is to be selected for the claim' });
+    const meaning = failureMeaning(String(err));
+    assert.equal(meaning.cause, 'no-capacity');
+    const msg = 'Another node is to be selected for the claim';
+    assert.deepEqual(line, { level: 'info', claim: 'ns1/c1', cause: meaning.cause, cure: meaning.cure, msg });
     assert.match(String(err), /n1 is full$/);
     assert.deepEqual(more, []);
   });
