@@ -37,9 +37,16 @@ export function explanationText(explanation: Explanation, { colour, columns = 10
     ...lines,
     '',
     ...wrapped(singleLine(message), columns),
-    ...(cure === '' ? [] : ['', ...wrapped(`What to do: ${singleLine(cure)}.`, columns)]),
+    ...(cure === '' ? [] : ['', ...cureLines(singleLine(cure), columns)]),
     '',
   ].join('\n');
+}
+
+/** A command stands alone, so that it can be copied. */
+function cureLines(cure: string, columns: number): string[] {
+  const [, text, command] = /^(.*): ((?:kubectl|csi-provisioner) .*)$/.exec(cure) ?? [];
+  if (text === undefined || command === undefined) return wrapped(`What to do: ${cure}.`, columns);
+  return [...wrapped(`What to do: ${text}:`, columns), `  ${command}`];
 }
 
 /** One line, for where the same text is not drawn again. */

@@ -25,7 +25,7 @@ export interface Explanation {
   /** Null when the verdict is `unknown` because something could not be read. */
   cause: Cause | null;
   message: string;
-  /** What to do; empty when there is nothing to do. */
+  /** What to do. It may say that nothing is to be done; empty where there is nothing to say. */
   cure: string;
   steps: Step[];
 }
@@ -35,7 +35,7 @@ export type Finding =
   | { state: 'ok'; detail: string }
   /** `ends`: no later step means anything without this one. */
   | { state: 'unknown'; detail: string; ends?: boolean }
-  /** This is what holds it. `verdict` where it is not the state. */
+  /** This is what holds it. */
   | Holding;
 
 /** The first thing that holds a claim or volume; also that nothing does. */

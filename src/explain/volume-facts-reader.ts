@@ -35,7 +35,7 @@ export function isToBeDeleted({ spec, status }: PersistentVolume): boolean {
   );
 }
 
-/** At most six requests, and one for each further 2,000 VolumeAttachments of the cluster; none for a volume that is in use or kept on purpose. */
+/** At most seven requests, and one for each further 2,000 VolumeAttachments of the cluster; none for a volume that is in use or kept on purpose. */
 export async function readVolumeFacts(
   volume: PersistentVolume,
   { reader, now }: { reader: ClusterReader; now: () => number },

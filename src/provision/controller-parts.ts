@@ -48,7 +48,7 @@ export function makeControllerParts(
     onWake: (name, afterMs) => (afterMs > 0 ? volumeQueue.addAfter(name, afterMs) : volumeQueue.add(name)),
   });
   const { provisionerName, keepLastErrors = false } = options;
-  const kept = { isShort: keepLastErrors === 'short' };
+  const kept = { isShort: keepLastErrors === 'short', meaningOf: options.meaningOf };
   const volumeName = options.volumeName ?? ((claim: PersistentVolumeClaim) => `pvc-${claimUid(claim)}`);
   const shared = {
     ...base,

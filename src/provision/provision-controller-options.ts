@@ -83,7 +83,7 @@ export interface ProvisionControllerOptions {
   queueMetrics?: (queue: 'claims' | 'volumes' | 'unsavedpvs') => WorkQueueMetrics;
   /** Says what the texts of failures and waits mean, for log lines and for the events of waiting claims. Default: nothing is added to them. */
   meaningOf?: MeaningOf;
-  /** Keeps the last error of each claim that waits, for `status`; `short`: as much of it as tells its cause. Default false. */
+  /** Keeps the last error of each claim that waits, for `status`; `short`: its cause and its beginning. Default false. */
   keepLastErrors?: boolean | 'short';
   /** Traces each claim, from the watch event to the bound volume, and each deletion of a volume. Default: none. */
   tracer?: Tracer | undefined;

@@ -1,4 +1,4 @@
-/** Reports a leader that cannot work: nothing is provisioned meanwhile, and no event of a claim says why. */
+/** Reports a leader that is not ready: claims may not be provisioned meanwhile, and none of their events says why. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { notReady, notReadyCure } from '../explain/causes/not-ready.ts';
@@ -32,7 +32,7 @@ export function unreadyLeader(options: UnreadyLeaderOptions): Feature {
 async function reportUnready(options: UnreadyLeaderOptions, signal: AbortSignal): Promise<void> {
   const { ready, clock } = options;
   let sinceMs: number | undefined;
-  let reported = { reason: '', atMs: -Infinity };
+  let reported = { kind: '', atMs: -Infinity };
   for (;;) {
     try {
       await clock.sleep(pauseMs, { signal });
@@ -43,14 +43,18 @@ async function reportUnready(options: UnreadyLeaderOptions, signal: AbortSignal)
     const reason = ready.unhealthyReason;
     sinceMs = reason === undefined ? undefined : (sinceMs ?? nowMs);
     if (reason === undefined || sinceMs === undefined || nowMs - sinceMs < patienceMs) continue;
-    if (reason === reported.reason && nowMs - reported.atMs < repeatMs) continue;
-    reported = { reason, atMs: nowMs };
+    const kind = reason.replaceAll(/\d+/g, ''); // how long a cache is silent is in the text
+    if (kind === reported.kind && nowMs - reported.atMs < repeatMs) continue;
+    reported = { kind, atMs: nowMs };
     report(options, reason);
   }
 }
 
 function report({ recorder, lease, logger }: UnreadyLeaderOptions, reason: string): void {
-  logger.error({ reason, cause: notReady.name, cure: notReadyCure }, 'Leads, and is not ready: nothing is provisioned');
+  logger.error(
+    { reason, cause: notReady.name, cure: notReadyCure },
+    'Has not been ready for 30 seconds: claims may not be provisioned',
+  );
   if (lease === undefined) return;
   const reference: ObjectReference = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...lease };
   recorder.event(reference, 'Warning', notReadyReason, reason);

@@ -6,7 +6,7 @@ import { ApiError, TransportError } from '../../kube/client/api-error.ts';
 import { KubeClient } from '../../kube/client/kube-client.ts';
 import { manageJournal } from '../journal-command.ts';
 import { connectCluster } from '../cluster-connection.ts';
-import { argumentSteps } from '../argument-steps.ts';
+import { argumentSteps, canonicalFlags } from '../argument-steps.ts';
 import { fieldManager } from '../kubernetes.ts';
 import {
   type Subcommand,
@@ -38,7 +38,7 @@ export const commands: Readonly<Record<string, { run: Subcommand; summary: strin
   why: { run: explainWhy, summary: 'explain why a claim is not bound, or why a volume stays' },
   audit: { run: auditInPod, summary: "compare the driver's volumes with PersistentVolumes and the intent journal" },
   journal: { run: journal, summary: 'list, export, adopt or discard the records of the intent journal, or drain it' },
-  open: { run: openPage, summary: 'show the status page of the leader in a browser' },
+  open: { run: openPage, summary: 'forward a port to the status page of the leader, and print its URL' },
 };
 
 interface PluginFlags {
@@ -61,7 +61,7 @@ async function auditInPod(call: SubcommandCall): Promise<number> {
   if (found === undefined) return 0;
   const { sidecar, flags, rest } = found;
   const isTerminal = call.stdin.isTTY === true && call.stdout.isTTY === true;
-  const own = auditedFlags.flatMap((name) => sidecar.args.filter((arg) => isFlag(arg, name)));
+  const own = flagsOf(sidecar).filter((flag) => auditedFlags.some((name) => flag.startsWith(`--${name}=`)));
   const args = ['exec', ...kubectlFlags(flags), ...(isTerminal ? ['-it'] : []), '-n', sidecar.namespace, sidecar.pod];
   const inPod = [...programInPod, 'audit', ...own, ...rest];
   return await exitCodeOf(kubectl([...args, '-c', sidecar.container, '--', ...inPod], { stdio: 'inherit' }));
@@ -112,12 +112,14 @@ async function openPage(call: SubcommandCall): Promise<number> {
   return call.signal.aborted ? 0 : code;
 }
 
-/** The port on which the sidecar serves its pages. @throws {SubcommandError} when it serves none. */
-function pagePort({ args, pod }: SidecarPod): string {
-  const text = args.flatMap((arg) => /^--?(?:http-endpoint|metrics-address)=(.*)$/.exec(arg)?.[1] ?? [])[0];
-  const [, port] = /:(\d+)$/.exec(text ?? '') ?? [];
-  if (port !== undefined) return port;
-  throw new SubcommandError(`the sidecar in Pod ${pod} serves no pages: it has no --http-endpoint`, {
+/** The port on which the sidecar serves its status page. @throws {SubcommandError} when it serves none. */
+function pagePort(sidecar: SidecarPod): string {
+  const flags = flagsOf(sidecar);
+  const [address] = flags.flatMap((flag) => /^--(?:http-endpoint|metrics-address)=(.*)$/.exec(flag)?.[1] ?? []);
+  const [, port] = /:(\d+)$/.exec(address ?? '') ?? [];
+  if (port !== undefined && flags.includes('--status-page=true')) return port;
+  const missing = port === undefined ? '--http-endpoint' : '--status-page';
+  throw new SubcommandError(`the sidecar in Pod ${sidecar.pod} serves no status page: it has no ${missing}`, {
     exitCode: failureCode,
   });
 }
@@ -183,9 +185,9 @@ async function withClient<T>(
   }
 }
 
-function isFlag(arg: string, name: string): boolean {
-  const [step] = argumentSteps([arg]);
-  return step?.kind === 'flag' && step.flag.startsWith(`--${name}=`);
+/** The flags of the sidecar, in canonical form. */
+function flagsOf({ args }: SidecarPod): string[] {
+  return canonicalFlags([...argumentSteps(args)]);
 }
 
 function connectionArgs({ kubeconfig, context }: PluginFlags): string[] {

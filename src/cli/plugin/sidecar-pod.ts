@@ -101,8 +101,9 @@ export async function sidecarPod(client: KubeClient, query: SidecarQuery, signal
 async function podOf(client: KubeClient, query: SidecarQuery, signal: AbortSignal): Promise<Pod> {
   if (query.pod !== undefined) {
     const [first = '', second] = query.pod.split('/');
-    const named = second === undefined ? { namespace: query.namespace ?? 'default', name: first } : undefined;
-    const { namespace, name } = named ?? { namespace: first, name: second ?? '' };
+    const namespace = second === undefined ? query.namespace : first;
+    if (namespace === undefined) throw new NoSidecarError(`--pod must be NAMESPACE/NAME, or come with --namespace`);
+    const name = second ?? first;
     return await client.get<Pod>(pods, { namespace, name }, { signal });
   }
   const { driver, lease } = await electedDriver(client, query, signal);

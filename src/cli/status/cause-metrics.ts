@@ -3,7 +3,6 @@ import type { Clock } from '../../base/clock.ts';
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import { gauge, type MetricRegistry } from '../../base/metrics.ts';
 import type { Cause } from '../../explain/causes/cause.ts';
-import { textMeaning } from '../../explain/causes/causes.ts';
 import type { ClaimProgress, ClaimStep } from '../../provision/claim/claim-progress.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { ReleasedVolume, ReleaseStep } from '../../provision/volume/released-volume.ts';
@@ -141,13 +140,15 @@ export class CauseMetrics {
   }
 }
 
+/** One that is `idle` is the work of another instance, or has nothing that could be done for it. */
 function noteClaim(
   { waiting, failing }: AllCounts,
   { step, lastError, createdAt }: ClaimProgress,
   nowMs: number,
 ): void {
+  if (step === 'idle' && lastError === undefined) return;
   const bySteps = step === 'class-missing' || step === 'volume-made';
-  const cause = lastError === undefined || bySteps ? causeOfStep[step] : textMeaning(lastError.message).cause;
+  const cause = lastError === undefined || bySteps ? causeOfStep[step] : (lastError.cause as Cause);
   if (lastError?.kind === 'failed' && step !== 'volume-made') failing.note(cause, lastError.sinceMs);
   else waiting.note(cause, Date.parse(createdAt) || nowMs);
 }

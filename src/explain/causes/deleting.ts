@@ -56,7 +56,7 @@ export function checkClaimDeleted({ claim, pods }: ClaimFacts): Finding | undefi
   return {
     state: foreign.length > 0 ? 'stuck' : 'waiting',
     cause: 'deleting',
-    message: `${base}. No Pod uses it.`,
+    message: pods?.kind === 'found' && using.length === 0 ? `${base}. No Pod uses it.` : `${base}.`,
     cure:
       foreign.length > 0
         ? 'The controllers that set these finalizers remove them: check that they run'

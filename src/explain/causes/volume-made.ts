@@ -20,7 +20,7 @@ export function checkBinding({ volume }: ClaimFacts): Finding | undefined {
       state: 'waiting',
       cause: 'volume-made',
       message: `PersistentVolume ${name} exists for the claim and is being deleted, so they are not bound.`,
-      cure: `Usually nothing: another one is provisioned once it is gone. See why it stays with: why pv/${name}`,
+      cure: `Usually nothing: another one is provisioned once it is gone. See why it stays: csi-provisioner why pv/${name}`,
     };
   }
   return {

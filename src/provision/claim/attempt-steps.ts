@@ -44,7 +44,7 @@ export interface AttemptSteps {
   /** The checks before anything is planned. @throws when the claim must be requeued. */
   admit(options: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined>;
   /** Plans and records. @throws as `Recoverable.plan`, and what the journal throws. */
-  plan(options: ProvisionOptions, signal: AbortSignal): Promise<Attempt | Stopped>;
+  planAndRecord(options: ProvisionOptions, signal: AbortSignal): Promise<Attempt | Stopped>;
   /** Makes the storage. @returns the volume as it is to be saved. @throws as `Provisioner.provision`. */
   create(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped>;
   /** The attempt has failed, and is to be retried. */

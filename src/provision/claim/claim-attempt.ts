@@ -209,7 +209,7 @@ export class ClaimAttempt {
   async #make(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
     const { steps } = this.#options;
     try {
-      const planned = attempt.intent === undefined ? await steps.plan(attempt.options, signal) : attempt;
+      const planned = attempt.intent === undefined ? await steps.planAndRecord(attempt.options, signal) : attempt;
       return planned instanceof Stopped ? planned : await steps.create(planned, signal);
     } catch (error) {
       return await this.#afterFailure(error, attempt.options, signal);

@@ -11,7 +11,9 @@ export interface LastError {
   readonly kind: 'failed' | 'waiting';
   /** Milliseconds since the Unix epoch. */
   readonly atMs: number;
-  /** When the first of the attempts failed that have failed in a row, in the same unit. */
+  /** What its whole text means; undefined where nobody knows that. */
+  readonly cause?: string | undefined;
+  /** When the first of the attempts ended that have failed, or waited, in a row, in the same unit. */
   readonly sinceMs: number;
 }
 
@@ -19,22 +21,28 @@ const maxErrorsDefault = 20_000;
 const maxMessageLength = 1000;
 const shortLength = 200;
 
+export interface LastErrorsOptions {
+  maxErrors?: number;
+  isShort?: boolean;
+  meaningOf?: ((text: string) => { cause: string } | undefined) | undefined;
+}
+
 /** The last error of each claim that waits, by UID, or of each volume, by name; of too many of them those that failed last. */
 export class LastErrors {
   readonly #clock: Clock;
   readonly #maxErrors: number;
   readonly #maxLength: number;
+  readonly #meaningOf: LastErrorsOptions['meaningOf'];
   readonly #errors = new Map<string, LastError>();
 
   /**
    * @param options.maxErrors - default 20,000.
-   * @param options.isShort - only so much of a message is kept as tells its cause. Default false.
+   * @param options.isShort - only the beginning of a message is kept. Default false.
+   * @param options.meaningOf - tells the cause. Default: nobody knows it.
    */
-  constructor(
-    clock: Clock,
-    { maxErrors = maxErrorsDefault, isShort = false }: { maxErrors?: number; isShort?: boolean } = {},
-  ) {
+  constructor(clock: Clock, { maxErrors = maxErrorsDefault, isShort = false, meaningOf }: LastErrorsOptions = {}) {
     this.#clock = clock;
+    this.#meaningOf = meaningOf;
     this.#maxErrors = maxErrors;
     this.#maxLength = isShort ? shortLength : maxMessageLength;
   }
@@ -45,13 +53,15 @@ export class LastErrors {
     if (error instanceof HeldBackError && known !== undefined) return;
     const waiting = waitingText(error);
     const message = waiting ?? (error instanceof Error ? error.message : String(error));
+    const kind = waiting === undefined ? 'failed' : 'waiting';
     const atMs = this.#clock.wallMs();
     this.#errors.delete(uid);
     this.#errors.set(uid, {
       message: shortValue(message, this.#maxLength),
-      kind: waiting === undefined ? 'failed' : 'waiting',
+      kind,
+      cause: this.#meaningOf?.(message)?.cause,
       atMs,
-      sinceMs: known?.sinceMs ?? atMs,
+      sinceMs: known?.kind === kind ? known.sinceMs : atMs,
     });
     if (this.#errors.size <= this.#maxErrors) return;
     for (const oldest of this.#errors.keys()) {

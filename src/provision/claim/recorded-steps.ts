@@ -132,7 +132,7 @@ export class RecordedSteps implements AttemptSteps {
     return wish === 'wanted' ? undefined : new Stopped('the claim has its volume, or is gone');
   }
 
-  async plan(options: ProvisionOptions, signal: AbortSignal): Promise<RecordedAttempt | Stopped> {
+  async planAndRecord(options: ProvisionOptions, signal: AbortSignal): Promise<RecordedAttempt | Stopped> {
     const { provisioner, intents, volumes, clock } = this.#options;
     const { claim } = options;
     // before anything is planned, so that every later change of volumes is seen

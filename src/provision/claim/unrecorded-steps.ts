@@ -47,7 +47,7 @@ export class UnrecordedSteps implements AttemptSteps {
     return Promise.resolve(undefined);
   }
 
-  plan(options: ProvisionOptions): Promise<Attempt> {
+  planAndRecord(options: ProvisionOptions): Promise<Attempt> {
     return Promise.resolve({ options });
   }
 

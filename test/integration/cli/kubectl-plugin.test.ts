@@ -10,11 +10,13 @@ import { driverName, ExplainRig } from '../explain/rig.ts';
 
 const plugin = path.join(import.meta.dirname, '../../../src/cli/plugin/plugin-main.ts');
 const sidecarArgs = [
-  '--csi-address=$(ADDRESS)',
+  '--csi-address',
+  '$(ADDRESS)',
   '--timeout=60s',
   '--v=2',
   '--leader-election-namespace=$(NAMESPACE)',
   '--http-endpoint=:8080',
+  '--status-page',
 ];
 
 interface Run {

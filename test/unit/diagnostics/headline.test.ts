@@ -43,7 +43,7 @@ describe('the headline', () => {
     [
       'the driver is away',
       { ...released, ...stalled, driver: { ...quiet.driver, connected: false } },
-      'The driver does not answer',
+      'The driver does not respond',
       '! driver away',
     ],
     [

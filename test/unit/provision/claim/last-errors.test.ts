@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
+import { DrainingError } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import { LastErrors } from '../../../../src/provision/claim/last-errors.ts';
 
 describe('LastErrors', () => {
@@ -21,10 +22,26 @@ describe('LastErrors', () => {
     errors.add('u1', new Error('first'));
     await clock.advance(60_000);
     errors.add('u1', new Error('second'));
-    assert.deepEqual(errors.get('u1'), { message: 'second', kind: 'failed', atMs: sinceMs + 60_000, sinceMs });
+    const { message, kind, atMs, sinceMs: firstMs } = errors.get('u1') ?? {};
+    const expected = { message: 'second', kind: 'failed', atMs: sinceMs + 60_000, firstMs: sinceMs };
+    assert.deepEqual({ message, kind, atMs, firstMs }, expected);
     errors.delete('u1');
     errors.add('u1', new Error('third'));
     assert.equal(errors.get('u1')?.sinceMs, sinceMs + 60_000);
+  });
+
+  test('does not count as failing the time in which the claim only waited', async () => {
+    const clock = new ManualClock();
+    const errors = new LastErrors(clock, { meaningOf: (text) => ({ cause: `meaning of ${text}` }) });
+    errors.add('u1', new DrainingError());
+    assert.equal(errors.get('u1')?.kind, 'waiting');
+    await clock.advance(60_000);
+    errors.add('u1', new Error('on fire'));
+    const { kind, sinceMs, cause } = errors.get('u1') ?? {};
+    assert.deepEqual(
+      { kind, sinceMs, cause },
+      { kind: 'failed', sinceMs: clock.wallMs(), cause: 'meaning of on fire' },
+    );
   });
 
   test('of too many claims keeps those that failed last', () => {
