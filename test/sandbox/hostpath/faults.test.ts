@@ -47,8 +47,7 @@ describe('takeFault', () => {
         { method: 'CreateVolume', code: 'ABORTED', parameters: { pool: 'b', tier: 'fast' } },
       ]),
     );
-    const codeOf = (parameters?: Record<string, string>) =>
-      takeFault(file, 'CreateVolume', methods, parameters)?.code;
+    const codeOf = (parameters?: Record<string, string>) => takeFault(file, 'CreateVolume', methods, parameters)?.code;
     assert.equal(codeOf(), undefined);
     assert.equal(codeOf({ pool: 'b' }), undefined);
     assert.equal(codeOf({ pool: 'b', tier: 'fast', other: 'x' }), 'ABORTED');
