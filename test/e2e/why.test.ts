@@ -14,6 +14,15 @@ import { named, namedCauses, readerKubeconfig, why } from './why-command.ts';
 const prefix = 'csi.storage.k8s.io/provisioner-secret';
 const late = { volumeBindingMode: 'WaitForFirstConsumer' };
 
+/** Each has its claim in one-diagnosis.test.ts, which compares the page, the events and the log as well. */
+const inOneDiagnosis: readonly Cause[] = [
+  'class-parameters',
+  'feature-disabled',
+  'not-ready',
+  'secret-content',
+  'unsupported-size',
+];
+
 describe('why on a cluster', () => {
   let scene: Scene;
   let kubeconfig: string;
@@ -414,13 +423,13 @@ describe('why on a cluster of its own', () => {
     await named(scene, kubeconfig, object('new'), 'bound');
   });
 
-  test('names each of its causes in the tests above', async (t) => {
+  test('names each of its causes, here or in one-diagnosis.test.ts', async (t) => {
     if (scene.cluster.controllerManager === undefined) {
       t.skip('the sandbox cannot produce them all');
       return;
     }
     const kind = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
     const unserved: readonly Cause[] = (await serves(scene.admin, kind)) ? [] : ['attributes-class'];
-    assert.deepEqual([...namedCauses, ...unserved].toSorted(), [...causes].toSorted());
+    assert.deepEqual([...namedCauses, ...unserved, ...inOneDiagnosis].toSorted(), [...causes].toSorted());
   });
 });
