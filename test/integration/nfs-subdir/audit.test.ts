@@ -123,6 +123,12 @@ describe('the audit of nfs-subdir', () => {
     assert.deepEqual(readdirSync(mount).sort(), [identityFile, 'other']);
   });
 
+  test('ends with 2 while something needs attention that was not deleted, and with 0 once all of it is', async () => {
+    for (const file of ['orphan/f', 'other/f']) write(file);
+    assert.equal((await report('--yes', '--delete', 'orphan')).code, 2);
+    assert.equal((await report('--yes', '--delete', 'other')).code, 0);
+  });
+
   for (const id of ['ns-a-pvc-1', 'ns', '..', '', 'ns-a-pvc-1/f', identityFile, '.archived']) {
     test(`refuses to delete what it has not found: ${JSON.stringify(id)}`, async () => {
       write('ns-a-pvc-1/f');

@@ -8,8 +8,10 @@ import { recordOf } from '../../integration/provision/intent-journal/rig.ts';
 
 const driverName = 'd.example.com';
 
-/** One volume, `pv` with handle `h`, and how the look at it went. */
+/** One volume, `pv`, and how the look at it went. */
 function sighting(how: {
+  /** Default: `h`. */
+  handle?: string;
   isListed?: boolean;
   isOurs?: boolean;
   home?: VolumeHome;
@@ -17,14 +19,15 @@ function sighting(how: {
   canList?: boolean;
   repeated?: number;
 }): Sighting {
-  const { isListed = false, isOurs = true, home = 'here', existence, canList = true, repeated = 0 } = how;
+  const { handle = 'h', isListed = false, isOurs = true, home = 'here' } = how;
+  const { existence, canList = true, repeated = 0 } = how;
   const volumes = new ClusterVolumes({ driverName, migration: undefined, pluginName: undefined, homeOf: () => home });
   volumes.add({
     metadata: { name: 'pv', annotations: isOurs ? { 'pv.kubernetes.io/provisioned-by': driverName } : {} },
-    spec: { csi: { driver: driverName, volumeHandle: 'h' } },
+    spec: { csi: { driver: driverName, volumeHandle: handle } },
     status: { phase: 'Bound' },
   });
-  volumes.with('h')!.isListed = isListed;
+  if (handle !== '') volumes.with(handle)!.isListed = isListed;
   return {
     volumes,
     records: new RecordIndex([]),
@@ -32,7 +35,7 @@ function sighting(how: {
     abnormal: new Map(),
     isListed: canList,
     repeated,
-    existence: new Map(existence === undefined ? [] : [['h', existence]]),
+    existence: new Map(existence === undefined ? [] : [[handle, existence]]),
   };
 }
 
@@ -61,6 +64,7 @@ describe('a PersistentVolume', () => {
       want: ['unverified'],
     },
     { what: 'where nothing can be asked', how: { canList: false }, want: [] },
+    { what: 'without an id, where nothing can be asked', how: { canList: false, handle: '' }, want: ['unverified'] },
     { what: 'that is denied one by one', how: { canList: false, existence: 'gone' }, want: ['lost'] },
     { what: 'without a clear answer', how: { canList: false, existence: 'unknown' }, want: ['unverified'] },
   ] as const) {
