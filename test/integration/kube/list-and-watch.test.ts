@@ -769,6 +769,15 @@ describe('watching', () => {
     assert.deepEqual(rig.gapsMs(lists), [800]);
   });
 
+  test('a line that is JSON but no event leads to a new list', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(watches, (reply) => void reply.open().write('{"object":{"metadata":{"name":"a"}}}\n'));
+    await synced(rig);
+    rig.server.otherwise(nothing);
+    await rig.clock.until(() => rig.server.matching(lists).length === 2);
+    assert.deepEqual(rig.gapsMs(lists), [800]);
+  });
+
   test('events come through a compressed watch as they happen', async () => {
     await using rig = await Rig.start();
     let open: ScriptedReply | undefined;
