@@ -1,5 +1,6 @@
 /** A driver by script, an API server and the whole program between them. */
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import type { Environment } from '../../../src/cli/config.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import type { ApiServer, ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
@@ -36,6 +37,8 @@ export interface SceneOptions {
   controller?: string[];
   /** Further flags of the program; retries come after 50 ms unless they say otherwise. */
   flags?: readonly string[];
+  /** Environment variables of the program. Default: none. */
+  environment?: Environment;
   /** Parameters of class `sc`. */
   parameters?: Record<string, string>;
   /** Further fields of class `sc`; what stands there wins. */
@@ -113,6 +116,7 @@ export class Scene implements AsyncDisposable {
         socketPath: options.socketPath ?? driver.socketPath,
         apiUrl: cluster.url,
         flags: ['--retry-interval-start=50ms', ...flags],
+        ...(options.environment && { environment: options.environment }),
       }),
     );
     return new Scene(opened.move(), { driver, driverName: name, cluster, program });

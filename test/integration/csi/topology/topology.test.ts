@@ -334,6 +334,12 @@ describe('node affinity of the volume', () => {
       want: undefined,
       flags: ['--feature-gates=Topology=false'],
     },
+    {
+      name: 'with the gate off there is no affinity, also where capacities are published for the topology of the nodes',
+      answer: '{Z=z1}',
+      want: undefined,
+      flags: ['--feature-gates=Topology=false', '--enable-capacity', '--capacity-ownerref-level=-1'],
+    },
     { name: 'topologies may have different keys', answer: '{Z=a,R=r} {Z=b}', want: '{Z=a,R=r} {Z=b}' },
   ];
   const answerWith = (answer: string | undefined) => (driver: RecordingDriver) =>
@@ -354,6 +360,7 @@ describe('node affinity of the volume', () => {
       await using topology = await startTopologyScene({
         cluster: 'one zone',
         flags,
+        environment: { NAMESPACE: 'ns1' },
         plugin,
         script: answerWith(answer),
       });
