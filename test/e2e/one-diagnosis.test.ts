@@ -825,7 +825,7 @@ describe('one diagnosis', { concurrency: 12 }, () => {
 
   /** The fields of the newest line about an attempt, or of that about the leader. */
   function inLog(row: Row): Meaning | undefined {
-    const line = row.by === 'unready' ? lineOf(row, 'Leads, and is not ready', '') : lineOf(row, '"cure":');
+    const line = row.by === 'unready' ? lineOf(row, 'Has not been ready', '') : lineOf(row, '"cure":');
     if (line === undefined) return undefined;
     const { cause, cure } = JSON.parse(line) as Meaning;
     return { cause, cure };
