@@ -1,4 +1,5 @@
 /** Turns what one look found into findings. Pure: sends no requests. */
+import { nameList } from '../base/name-list.ts';
 import { QuantityError, quantityBytes } from '../base/quantity.ts';
 import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
 import { compareFindings, type Finding } from './finding.ts';
@@ -208,8 +209,7 @@ const notOurs = 'the PersistentVolume was not created by this provisioner';
 const maxNamed = 3;
 
 function candidatesText(ids: readonly string[]): string {
-  const more = ids.length > maxNamed ? ` and ${ids.length - maxNamed} more` : '';
-  return `these volumes may be its storage: ${ids.slice(0, maxNamed).join(', ')}${more}`;
+  return `these volumes may be its storage: ${nameList(ids, maxNamed)}`;
 }
 
 function whereIsIt(handle: string, { volumes, isListed, existence }: Sighting): string {

@@ -14,6 +14,8 @@ const retryMaxMs = 5 * 60_000;
 const unfinished = /code = (DeadlineExceeded|Aborted) /;
 /** A volume that takes longer than this needs somebody, in milliseconds. */
 const unfinishedMs = 10 * 60_000;
+
+/** What the failure says, and what happens next. */
 export function failedHolding({ failed, next }: FailedAttempt, facts: ClaimFacts): Holding {
   const { nowMs } = facts;
   const history = attempts(facts);

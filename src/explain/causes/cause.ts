@@ -43,13 +43,13 @@ export const causes = [
 export type Cause = (typeof causes)[number];
 
 /** What a cause is known by in the events of a provisioner: this sidecar and the Go sidecar record the same texts. */
-export interface TextMeaning {
+export interface TextPattern {
   pattern: RegExp;
   /** What to do, without a full stop. */
   cure: string;
 }
 
-export interface WaitMeaning extends TextMeaning {
+export interface WaitPattern extends TextPattern {
   /** `stuck`: somebody must act. */
   state: 'waiting' | 'stuck';
 }
@@ -58,9 +58,9 @@ export interface WaitMeaning extends TextMeaning {
 export interface CauseDefinition {
   readonly name: Cause;
   /** Texts of failed attempts; the first pattern that fits, in the order of the definitions, decides. */
-  readonly failures?: readonly TextMeaning[];
+  readonly failures?: readonly TextPattern[];
   /** Texts of `ProvisioningWaiting` events; the first pattern that fits decides. */
-  readonly waits?: readonly WaitMeaning[];
+  readonly waits?: readonly WaitPattern[];
 }
 
 export function defineCause(definition: CauseDefinition): CauseDefinition {

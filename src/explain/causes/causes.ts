@@ -99,8 +99,9 @@ export function failureMeaning(text: string, facts?: ClaimFacts): Meaning {
   const ofSecret = facts && secretCure(text, facts);
   if (ofSecret !== undefined) return ofSecret;
   const bare = text.replace(classPrefix, '').replace(infeasiblePrefix, '');
+  const texts = bare === text ? [text] : [bare, text];
   for (const { name, failures = [] } of definitions) {
-    const meaning = failures.find(({ pattern }) => pattern.test(bare) || pattern.test(text));
+    const meaning = failures.find(({ pattern }) => texts.some((each) => pattern.test(each)));
     if (meaning !== undefined) return { cause: name, cure: meaning.cure };
   }
   throw new Error('the last cause fits every text');

@@ -1,4 +1,5 @@
 /** It is being deleted, and something holds it. */
+import { nameList } from '../../base/name-list.ts';
 import { deletedAfterText, deletedOnceText } from '../../provision/event-reasons.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
@@ -12,6 +13,8 @@ export const deleting = defineCause({ name: 'deleting' });
 
 const protection = 'kubernetes.io/pvc-protection';
 const cloningProtection = 'provisioner.storage.kubernetes.io/cloning-protection';
+/** Pods in a message: more are counted. */
+const maxNamed = 5;
 /** A provisioner that has many volumes to delete may take so long before it attempts one, in milliseconds. */
 const queueingMs = 60 * 60_000;
 
@@ -26,12 +29,10 @@ export function checkClaimDeleted({ claim, pods }: ClaimFacts): Finding | undefi
     .map(({ metadata }) => metadata.name);
   if (finalizers.includes(protection)) {
     if (using.length > 0) {
-      const named =
-        using.length > 5 ? `${using.slice(0, 5).join(', ')} and ${using.length - 5} more` : using.join(', ');
       return {
         state: 'stuck',
         cause: 'deleting',
-        message: `${base}, because it is used by Pod ${named}.`,
+        message: `${base}, because it is used by Pod ${nameList(using, maxNamed)}.`,
         cure: 'Delete the Pods that use it',
       };
     }

@@ -1,4 +1,5 @@
 /** No node of the driver is where its class allows volumes, or none reports a topology. */
+import { nameList } from '../../base/name-list.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { selectedNode } from '../../provision/claim/claim-fields.ts';
 import type { StorageClass } from '../../provision/objects.ts';
@@ -83,7 +84,8 @@ function text({ key, values }: Requirement): string {
 }
 
 function named(names: readonly string[]): string {
-  const shown = names.slice(0, maxNamed).map((name) => shortValue(name));
-  const more = names.length - shown.length;
-  return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return nameList(
+    names.map((name) => shortValue(name)),
+    maxNamed,
+  );
 }

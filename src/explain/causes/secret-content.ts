@@ -1,4 +1,5 @@
 /** The driver misses something in its Secret, which has a key of a similar name. */
+import { editDistance } from '../../base/edit-distance.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import { defineCause } from './cause.ts';
@@ -8,6 +9,7 @@ export const secretContent = defineCause({ name: 'secret-content' });
 /** Codes with which drivers refuse what a Secret contains. */
 const refused =
   /code = (InvalidArgument|Unauthenticated|PermissionDenied|FailedPrecondition|Internal|Unknown|NotFound) /;
+
 /** What a writer has set (Kubernetes page "Server-Side Apply", "Field management"). */
 interface WrittenFields {
   fieldsV1?: Record<string, object | undefined>;
@@ -56,21 +58,8 @@ function isMisspelt(key: string, word: string): boolean {
   if (key === word || key.length < minLength || word.length < minLength) return false;
   const [a, b] = [key, word].map((each) => each.toLowerCase().replaceAll(/[_.-]/g, '')) as [string, string];
   if (`${a}s` === b || `${b}s` === a) return false; // a plural in a sentence
-  return a === b || (Math.min(a.length, b.length) > minLength && distance(a, b) <= (a.length > 7 ? 2 : 1));
-}
-
-/** How many letters to insert, remove, replace, or swap with their neighbour. */
-function distance(a: string, b: string): number {
-  let [before, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row[j] = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, replaced);
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      if (isSwapped) row[j] = Math.min(row[j] ?? 0, (before[j - 2] ?? 0) + 1);
-    }
-    [before, last] = [last, row];
-  }
-  return last[b.length] ?? 0;
+  return (
+    a === b ||
+    (Math.min(a.length, b.length) > minLength && editDistance(a, b, { swaps: true }) <= (a.length > 7 ? 2 : 1))
+  );
 }

@@ -22,6 +22,7 @@ describe('an error of the driver', () => {
     { key: 'userId', text: 'missing userID in secrets' },
     { key: 'user_key', text: 'userKey must be given.' },
     { key: 'passwrod', text: 'no password' },
+    { key: 'tokne', text: 'no token' },
     { key: 'access-key', text: 'cannot find accesskey' },
   ]) {
     test(`names key ${key} of the Secret for ${JSON.stringify(text)}`, () => {
