@@ -33,9 +33,13 @@ async function settled(options: AuditOptions): Promise<Audit> {
   const { secondLookMs } = options;
   const first = await look(options);
   if (secondLookMs <= 0 || first.findings.length === 0) return { ...first, looks: 1, unsettled: 0 };
-  const before = new Set(first.findings.map(findingKey));
   await pause(options);
-  const second = await look(options);
+  return confirmed(first, await look(options));
+}
+
+/** The second look, with what the first one has found as well. */
+export function confirmed(first: Look, second: Look): Audit {
+  const before = new Set(first.findings.map(findingKey));
   const findings = second.findings.filter((finding) => before.has(findingKey(finding)));
   const unsettled = before.size + second.findings.length - 2 * findings.length;
   return { ...second, findings, looks: 2, unsettled };

@@ -2,7 +2,7 @@
 import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Audit } from './audit.ts';
+import { type Audit, confirmed } from './audit.ts';
 import { type AuditCounts, type AuditMetrics, countFindings } from './audit-metrics.ts';
 import { type Finding, findingKey } from './finding.ts';
 import type { Look } from './look.ts';
@@ -96,15 +96,12 @@ export class RecurringAudit {
     const { look, addFacts, clock, intervalMs } = this.#options;
     const first = await look(signal);
     if (first === undefined) return undefined;
-    const before = new Set(first.findings.map(findingKey));
     let last: Audit = { ...first, looks: 1, unsettled: 0 };
-    if ([...before].some((key) => !this.#confirmed.has(key))) {
+    if (first.findings.some((finding) => !this.#confirmed.has(findingKey(finding)))) {
       await clock.sleep(Math.min(maxSecondLookMs, intervalMs / 2), { signal });
       const second = await look(signal);
       if (second === undefined) return undefined;
-      const findings = second.findings.filter((finding) => before.has(findingKey(finding)));
-      const unsettled = before.size + second.findings.length - 2 * findings.length;
-      last = { ...second, findings, looks: 2, unsettled };
+      last = confirmed(first, second);
     }
     await addFacts(last.findings.slice(0, shownFindings), signal);
     return last;

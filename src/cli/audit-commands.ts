@@ -94,28 +94,27 @@ function own(context: CommandContext, ...words: string[]): string[] {
       ? []
       : [`--leader-election-namespace=${intentJournal.namespace}`]),
     ...(nodeDeployment === null ? [] : ['--node-deployment']),
-    ...(context.context === undefined ? [] : [`--context=${context.context}`]),
+    ...contextFlag(context),
   ];
 }
 
-function clusterFlags({ config: { kubernetes } }: CommandContext): string[] {
+/** @param serverFlag - what the program calls the URL of the API server. */
+function clusterFlags({ config: { kubernetes } }: CommandContext, serverFlag = '--master'): string[] {
   const { kubeconfigFiles, kubeconfigFromEnvironment, masterUrl } = kubernetes;
   return [
     ...(kubeconfigFromEnvironment ? [] : kubeconfigFiles.map((file) => `--kubeconfig=${file}`)),
-    ...(masterUrl === '' ? [] : [`--master=${masterUrl}`]),
+    ...(masterUrl === '' ? [] : [`${serverFlag}=${masterUrl}`]),
   ];
+}
+
+function contextFlag({ context }: CommandContext): string[] {
+  return context === undefined ? [] : [`--context=${context}`];
 }
 
 function describe(context: CommandContext, names: readonly string[]): string[] {
   return [...kubectl(context), 'describe', 'pv', ...names];
 }
 
-function kubectl({ config: { kubernetes }, context }: CommandContext): string[] {
-  const { kubeconfigFiles, kubeconfigFromEnvironment, masterUrl } = kubernetes;
-  return [
-    'kubectl',
-    ...(kubeconfigFromEnvironment ? [] : kubeconfigFiles.map((file) => `--kubeconfig=${file}`)),
-    ...(masterUrl === '' ? [] : [`--server=${masterUrl}`]),
-    ...(context === undefined ? [] : [`--context=${context}`]),
-  ];
+function kubectl(context: CommandContext): string[] {
+  return ['kubectl', ...clusterFlags(context, '--server'), ...contextFlag(context)];
 }
