@@ -53,14 +53,20 @@ export function outsideSpans<T>(work: () => T): T {
   return activeSpan() === undefined ? work() : active.run(undefined, work);
 }
 
-/** Does work as a part of the active span; just does it where there is none. */
+/**
+ * Does work as a part of the active span; just does it where there is none.
+ *
+ * @param options.attributes - a function is only called where there is a span.
+ */
 export async function traced<T>(
   name: string,
   work: () => Promise<T>,
-  options: { attributes?: SpanAttributes; isCall?: boolean } = {},
+  { attributes = {}, isCall = false }: { attributes?: SpanAttributes | (() => SpanAttributes); isCall?: boolean } = {},
 ): Promise<T> {
-  const span = activeSpan()?.child(name, options);
-  if (span === undefined) return await work();
+  const parent = activeSpan();
+  if (parent === undefined) return await work();
+  const known = typeof attributes === 'function' ? attributes() : attributes;
+  const span = parent.child(name, { attributes: known, isCall });
   try {
     const result = await active.run(span, work);
     span.end();

@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../../base/abort.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { traced } from '../../base/tracing.ts';
+import { type SpanAttributes, traced } from '../../base/tracing.ts';
 import { parseResponse, readChunks, readText } from './response-body.ts';
 import { ApiError, ForbiddenError, TransportError } from './api-error.ts';
 import { isProtobuf } from '../protobuf/envelope.ts';
@@ -103,17 +103,13 @@ export class Transport implements AsyncDisposable {
    * signal's reason.
    */
   async request<T>(options: RequestOptions): Promise<T> {
-    const { verb, resource, namespace, name } = options.info;
+    const { verb, resource } = options.info;
     const exchange = async (): Promise<string> => {
       const response = await this.#exchange(options);
       return response.statusCode < 300 ? response.text : this.#failure(response, response.text, options);
     };
     const send = (): Promise<string> => this.#retrying(options, exchange);
-    const attributes = {
-      'k8s.object.kind': resource.kind,
-      ...(namespace !== undefined && { 'k8s.object.namespace': namespace }),
-      ...(name !== undefined && { 'k8s.object.name': name }),
-    };
+    const attributes = (): SpanAttributes => objectAttributes(options.info);
     const text = await traced(`${verb} ${resource.plural}`, send, { isCall: true, attributes });
     return parseResponse<T>(text, options.info);
   }
@@ -330,4 +326,13 @@ function queryText(query: RequestOptions['query']): string {
 
 function retryAfter(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : undefined;
+}
+
+/** Which object a request is about. */
+function objectAttributes({ resource, namespace, name }: RequestOptions['info']): SpanAttributes {
+  return {
+    'k8s.object.kind': resource.kind,
+    ...(namespace !== undefined && { 'k8s.object.namespace': namespace }),
+    ...(name !== undefined && { 'k8s.object.name': name }),
+  };
 }
