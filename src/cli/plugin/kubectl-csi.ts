@@ -62,25 +62,23 @@ async function auditInPod(call: SubcommandCall): Promise<number> {
   const { sidecar, flags, rest } = found;
   const isTerminal = call.stdin.isTTY === true && call.stdout.isTTY === true;
   const own = flagsOf(sidecar).filter((flag) => auditedFlags.some((name) => flag.startsWith(`--${name}=`)));
-  const args = ['exec', ...kubectlFlags(flags), ...(isTerminal ? ['-it'] : []), '-n', sidecar.namespace, sidecar.pod];
+  const args = ['exec', ...connectionArgs(flags), ...(isTerminal ? ['-it'] : []), '-n', sidecar.namespace, sidecar.pod];
   const inPod = [...programInPod, 'audit', ...own, ...rest];
-  return await exitCodeOf(kubectl([...args, '-c', sidecar.container, '--', ...inPod], { stdio: 'inherit' }));
+  return await ended(kubectl([...args, '-c', sidecar.container, '--', ...inPod], { stdio: 'inherit' }));
 }
 
 /** Runs here: the journal is in Leases, so no Pod is needed. */
 async function journal(call: SubcommandCall): Promise<number> {
   if (call.args.includes('--help') || call.args.includes('-h')) return await manageJournal(call);
-  const { flags, rest } = parsed(call, 'journal', { description: '', notes: '' }) ?? {};
-  if (flags === undefined || rest === undefined) return 0;
+  const given = parsed(call, 'journal', { description: '', notes: '' });
+  if (given === undefined) return 0;
+  const { flags, rest } = given;
   const { driver, namespace } = await withClient(call, flags, async (client) => {
     const elected = await electedDriver(client, queryOf(flags), call.signal);
     return { driver: elected.driver, namespace: elected.lease.metadata.namespace ?? '' };
   });
-  const cluster = connectionArgs(flags);
-  return await manageJournal({
-    ...call,
-    args: [...rest, `--driver=${driver}`, `--leader-election-namespace=${namespace}`, ...cluster],
-  });
+  const found = [`--driver=${driver}`, `--leader-election-namespace=${namespace}`, ...connectionArgs(flags)];
+  return await manageJournal({ ...call, args: [...rest, ...found] });
 }
 
 /** Forwards a port to the status page until it is interrupted. */
@@ -94,10 +92,10 @@ async function openPage(call: SubcommandCall): Promise<number> {
   const { sidecar, flags } = found;
   const port = pagePort(sidecar);
   const target = `${flags.port ?? ''}:${port}`;
-  const args = ['port-forward', ...kubectlFlags(flags), '-n', sidecar.namespace, `pod/${sidecar.pod}`, target];
+  const args = ['port-forward', ...connectionArgs(flags), '-n', sidecar.namespace, `pod/${sidecar.pod}`, target];
   const child = kubectl(args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = exitCodeOf(child);
-  ended.catch(() => undefined); // awaited below
+  const ending = ended(child);
+  ending.catch(() => undefined); // awaited below
   call.signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
   let isShown = false;
   if (child.stdout !== null) {
@@ -108,7 +106,7 @@ async function openPage(call: SubcommandCall): Promise<number> {
       call.stdout.write(`http://${local}${statusPath}\n`);
     }
   }
-  const code = await ended;
+  const code = await ending;
   return call.signal.aborted ? 0 : code;
 }
 
@@ -197,14 +195,12 @@ function connectionArgs({ kubeconfig, context }: PluginFlags): string[] {
   ];
 }
 
-const kubectlFlags = connectionArgs;
-
 function kubectl(args: readonly string[], options: { stdio: 'inherit' | ['ignore', 'pipe', 'inherit'] }): ChildProcess {
   return spawn('kubectl', args, options);
 }
 
 /** @throws {SubcommandError} when there is no kubectl. */
-async function exitCodeOf(child: ChildProcess): Promise<number> {
+async function ended(child: ChildProcess): Promise<number> {
   return await new Promise((resolve, reject) => {
     child.once('error', (error) =>
       reject(

@@ -2,7 +2,8 @@
 import { NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { type Lease, leases } from '../../kube/election/lease-record.ts';
-import type { KubeObject, Resource } from '../../kube/kube-object.ts';
+import { csiDrivers, pods } from '../../explain/cluster-objects.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { leaseName } from '../../run/lease-name.ts';
 
@@ -16,15 +17,6 @@ interface Container {
 interface Pod extends KubeObject {
   spec?: { nodeName?: string; containers?: Container[] };
 }
-
-const pods: Resource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true };
-const csiDrivers: Resource = {
-  group: 'storage.k8s.io',
-  version: 'v1',
-  kind: 'CSIDriver',
-  plural: 'csidrivers',
-  namespaced: false,
-};
 
 /** What the user says of it; what is left out is found. */
 export interface SidecarQuery {

@@ -38,8 +38,9 @@ interface Count {
   sinceMs: number;
 }
 
-class Counts extends Map<Cause, Count> {
-  note(cause: Cause, sinceMs: number): void {
+/** By cause. */
+class Counts extends Map<string, Count> {
+  note(cause: string, sinceMs: number): void {
     const known = this.get(cause);
     if (known === undefined) this.set(cause, { count: 1, sinceMs });
     else {
@@ -148,7 +149,7 @@ function noteClaim(
 ): void {
   if (step === 'idle' && lastError === undefined) return;
   const bySteps = step === 'class-missing' || step === 'volume-made';
-  const cause = lastError === undefined || bySteps ? causeOfStep[step] : (lastError.cause as Cause);
+  const cause = lastError?.cause === undefined || bySteps ? causeOfStep[step] : lastError.cause;
   if (lastError?.kind === 'failed' && step !== 'volume-made') failing.note(cause, lastError.sinceMs);
   else waiting.note(cause, Date.parse(createdAt) || nowMs);
 }

@@ -21,7 +21,7 @@ import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { Health } from '../../run/health.ts';
 import type { Config } from '../config.ts';
 import { version } from '../version.ts';
-import { ApiServerAnswers } from './api-server-answers.ts';
+import { ApiServerResponses } from './api-server-responses.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
 import { recordedWork } from './recorded-work.ts';
 import { releasedVolumes } from './released-volumes.ts';
@@ -43,7 +43,7 @@ export class SidecarStatus implements Disposable {
   readonly #requests: RecentCalls;
   readonly #calls: CallsInFlight;
   readonly #hour: LastHour;
-  readonly #apiServer: ApiServerAnswers;
+  readonly #apiServer: ApiServerResponses;
   readonly #startedAtMs: number;
   #isJournalRefused = false;
   #role: StatusReport['role'];
@@ -59,7 +59,7 @@ export class SidecarStatus implements Disposable {
     this.#requests = new RecentCalls(clock);
     this.#calls = new CallsInFlight({ clock, requests: this.#requests });
     this.#hour = new LastHour(clock);
-    this.#apiServer = new ApiServerAnswers(clock);
+    this.#apiServer = new ApiServerResponses(clock);
     this.#startedAtMs = clock.wallMs();
     const elects = config.leaderElection !== null && config.nodeDeployment === null;
     this.#role = { name: elects ? 'standby' : 'alone', sinceMs: this.#startedAtMs };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ApiServerAnswers } from '../../../../src/cli/status/api-server-answers.ts';
+import { ApiServerResponses } from '../../../../src/cli/status/api-server-responses.ts';
 import { recordedWork } from '../../../../src/cli/status/recorded-work.ts';
 import { releasedVolumes } from '../../../../src/cli/status/released-volumes.ts';
 import type { OpenIntent } from '../../../../src/provision/controller-status.ts';
@@ -90,10 +90,10 @@ describe('the waits of a report', () => {
   });
 });
 
-describe('ApiServerAnswers', () => {
+describe('ApiServerResponses', () => {
   test('failures are an outage only after ten seconds without any answer', async () => {
     const clock = new ManualClock({ turns: 1 });
-    const answers = new ApiServerAnswers(clock);
+    const answers = new ApiServerResponses(clock);
     answers.record('200');
     await clock.advance(60_000);
     assert.equal(answers.failingSinceMs, undefined, 'nothing was asked');
@@ -110,7 +110,7 @@ describe('ApiServerAnswers', () => {
 
   test('requests that were aborted at one moment are no outage, nor is one that nobody has asked about for minutes', async () => {
     const clock = new ManualClock({ turns: 1 });
-    const answers = new ApiServerAnswers(clock);
+    const answers = new ApiServerResponses(clock);
     for (let request = 0; request < 5; request++) answers.record('<error>');
     await clock.advance(60_000);
     assert.equal(answers.failingSinceMs, undefined);
