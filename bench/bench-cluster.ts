@@ -18,7 +18,8 @@ import { showing } from '../scripts/terminal-progress.ts';
 import { startSandbox } from '../test/support/sandbox-cluster.ts';
 import { putObjects, type StoredObject } from './etcd-objects.ts';
 
-const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
+/** As `npm run build` makes it. */
+export const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
 
 /** The bundle, run with the flags of the image's entry point. */
 export const bundled = `${process.execPath} --disable-sigusr1 --max-old-space-size-percentage=70 --max-semi-space-size=4 ${bundle}`;

@@ -1,5 +1,6 @@
 /** `npm run chaos`: see `npm run chaos -- --help`. */
-import { bundled } from '../bench/bench-cluster.ts';
+import { existsSync } from 'node:fs';
+import { bundle, bundled } from '../bench/bench-cluster.ts';
 import { isClean, reasons } from './chaos/count.ts';
 import { parseOptions, usage } from './chaos/options.ts';
 import { type ChaosReport, runChaos } from './chaos/run.ts';
@@ -12,7 +13,13 @@ async function main(): Promise<number> {
     return 0;
   }
   // What is started as the sidecar, here and in the end-to-end tests.
-  if (options.bundle) process.env['E2E_SIDECAR'] = bundled;
+  if (options.bundle) {
+    if (!existsSync(bundle)) {
+      console.error(`--bundle: there is no ${bundle}. Run npm run build first`);
+      return 2;
+    }
+    process.env['E2E_SIDECAR'] = bundled;
+  }
   const { claims, kills, cluster, election, journal, disturbances } = options;
   console.log(`${claims} claims and ${kills} kills on ${cluster}, ${election ? 'with' : 'without'} election, \
 journal ${journal ?? 'as by default'}, seed ${JSON.stringify(options.seed)}

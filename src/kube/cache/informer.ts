@@ -200,11 +200,6 @@ export class Informer<T extends KubeObject> implements Lister<T> {
     return this.#store.hasIndex(name);
   }
 
-  /** @throws {Error} when the name is taken. */
-  addIndex(name: string, of: IndexFunction<T>): void {
-    this.#store.addIndex(name, of);
-  }
-
   /**
    * Adds a handler at any time; a late one is first notified of everything cached, without gap or repeat. With thousands
    * of objects that goes on after this call, until `synced`.
