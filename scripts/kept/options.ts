@@ -83,7 +83,9 @@ export function parseOptions(argv: readonly string[]): KeptOptions | 'help' {
     throw new Error('--bundle and --sidecar exclude each other');
   }
   if (values.bundle !== undefined && !existsSync(values.bundle)) {
-    throw new Error(`--bundle: there is no ${path.resolve(values.bundle)}. npm run build makes dist/csi-provisioner.js`);
+    throw new Error(
+      `--bundle: there is no ${path.resolve(values.bundle)}. npm run build makes dist/csi-provisioner.js`,
+    );
   }
   return {
     records: wholeNumber('--records', values.records),
