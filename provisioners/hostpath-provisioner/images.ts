@@ -8,7 +8,6 @@ import path from 'node:path';
 import {
   capacityText,
   type PersistentVolume,
-  type Plan,
   ProvisionError,
   type ProvisionOptions,
   pvFor,
@@ -23,8 +22,14 @@ import {
 const root = path.resolve(process.argv[2] ?? 'volumes');
 await mkdir(root, { recursive: true });
 
-class ImageFiles implements Recoverable {
-  async plan({ claim, storageClass, volumeName }: ProvisionOptions): Promise<Plan> {
+interface ImagePlan {
+  file: string;
+  bytes: number;
+  volume: PersistentVolume;
+}
+
+class ImageFiles implements Recoverable<ImagePlan> {
+  async plan({ claim, storageClass, volumeName }: ProvisionOptions): Promise<ImagePlan> {
     const minimum = readParameters(storageClass, { keys: ['minimumSize'] }).bytes('minimumSize') ?? 4096n;
     const requested = quantityBytes(claim.spec.resources?.requests?.['storage'] ?? 0);
     const bytes = requested > minimum ? requested : minimum;
@@ -37,15 +42,13 @@ class ImageFiles implements Recoverable {
     return { file, bytes: Number(bytes), volume };
   }
 
-  async fulfil(plan: Plan): Promise<PersistentVolume> {
-    const { file, bytes, volume } = plan as { file: string; bytes: number; volume: PersistentVolume };
+  async fulfil({ file, bytes, volume }: ImagePlan): Promise<PersistentVolume> {
     await using image = await open(file, 'a');
     await image.truncate(bytes);
     return volume;
   }
 
-  async revoke(plan: Plan, context: RevokeContext): Promise<void> {
-    const { file } = plan as { file: string };
+  async revoke({ file }: ImagePlan, context: RevokeContext): Promise<void> {
     await context.beforeDelete(file);
     await rm(file, { force: true });
   }

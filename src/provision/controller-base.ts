@@ -44,7 +44,8 @@ export function controllerBase(
   options: ProvisionControllerOptions,
   { component, abort }: { component: string; abort: () => AbortSignal },
 ): ControllerBase {
-  const { clock = systemClock, logger = warningLogger, provisioner, provisionerName, transport } = options;
+  const { clock = systemClock, logger = warningLogger, provisionerName, transport } = options;
+  const provisioner = options.provisioner as Provisioner | Recoverable; // its plans are checked when they are made
   const { metrics = noMetrics, journalMetrics = noJournalMetrics } = options;
   const names = new Set([provisionerName, ...(options.additionalProvisionerNames ?? [])]);
   const isKnownProvisioner = (name: string): boolean => names.has(name);

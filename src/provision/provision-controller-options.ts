@@ -24,7 +24,7 @@ export interface ProvisionControllerOptions {
   provisionerName: string;
   /** Further names of this provisioner, such as the in-tree plugin a driver replaces. Default none. */
   additionalProvisionerNames?: readonly string[];
-  provisioner: Provisioner | Recoverable;
+  provisioner: Provisioner | Recoverable<object>;
   transport: Transport;
   /** Notified of what the provisioner did. Default: none. */
   observer?: ProvisionObserver | undefined;

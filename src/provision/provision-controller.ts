@@ -8,7 +8,7 @@ import { joinSignals, untilAborted } from '../base/abort.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
 import { waitForSync } from '../kube/cache/wait-for-sync.ts';
-import { checkProvisioner, checkProvisionerName } from './check-provisioner.ts';
+import { checkControllerOptions } from './check-options.ts';
 import { type ControllerParts, makeControllerParts } from './controller-parts.ts';
 import { defaultWorkers } from './controller-queues.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
@@ -43,13 +43,9 @@ export class ProvisionController {
   #hasRun = false;
   readonly #loaded = Promise.withResolvers<undefined>();
 
-  /** @throws {TypeError} without a name or a method of the provisioner, and when given both `informers` and `volumeFields`. */
+  /** @throws {TypeError} for options that cannot work: names the option, the value, and what it must be. */
   constructor(options: ProvisionControllerOptions) {
-    checkProvisionerName(options.provisionerName);
-    checkProvisioner(options.provisioner);
-    if (options.informers !== undefined && options.volumeFields !== undefined) {
-      throw new TypeError('volumeFields has no effect on informers that exist already: pass it to provisionInformers');
-    }
+    checkControllerOptions(options);
     this.#options = options;
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
     this.#parts = makeControllerParts(options, { component: this.component, running: this.#running });
@@ -129,7 +125,8 @@ export class ProvisionController {
     try {
       const ready = { ...registrations, classes: this.#parts.informers.classes };
       await waitForSync(ready, { signal: ending.signal, clock: this.#parts.clock, logger: this.#parts.logger });
-      this.#parts.logger.info({ component: this.component }, 'Started provisioner controller');
+      const started = { component: this.component, attempts: this.#recording() };
+      this.#parts.logger.info(started, 'Started provisioner controller');
       if (this.#parts.recovery !== undefined) await this.#loadIntents(ending.signal, background);
       this.#loaded.resolve(undefined);
       await this.#work(ending.signal, aborting.signal);
@@ -146,6 +143,12 @@ export class ProvisionController {
       await background.ended().finally(() => this.#parts.ownRecorder[Symbol.asyncDispose]());
       this.#parts.logger.info({ component: this.component }, 'Stopped provisioner controller');
     }
+  }
+
+  /** Whether the volumes of a crashed process are found again, and if not, why: for the log. */
+  #recording(): string {
+    if (this.#parts.recovery === undefined) return 'not recorded: the provisioner is not Recoverable';
+    return this.#options.intentJournal === undefined ? 'not recorded: there is no intent journal' : 'recorded';
   }
 
   /** Records that aborted requests may still be carried out. A process that has lost its lease cannot record that. */

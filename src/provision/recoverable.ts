@@ -40,14 +40,18 @@ export interface RevokeContext extends ProvisionContext {
 /**
  * A provisioner whose attempts are journaled. Instead of `provision`, which is not called even if it exists, it has `plan`,
  * `fulfil` and `revoke`; the other methods are those of `Provisioner`.
+ *
+ * `P`: what its plans are. Those that `fulfil`, `revoke` and `release` are given may have been read from a record, which an earlier
+ * version of the program has written: keep their form, or check it.
  */
-export interface Recoverable extends Omit<Provisioner, 'provision'> {
+export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 'provision'> {
   /**
    * Decides what to create. Has no side effects; called again until a request of a plan has been sent to the backend.
+   * A plan with anything that JSON does not give back as it was, such as a Date or a bigint, is refused: the attempt fails.
    *
    * @throws {ProvisionError} and {IgnoredError} as `Provisioner.provision` does.
    */
-  plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan>;
+  plan(options: ProvisionOptions, context: ProvisionContext): Promise<P>;
   /**
    * Makes the storage and describes it, as `Provisioner.provision` does. May be repeated with the same plan, and then finds what an
    * earlier attempt made. The volume gets the name that `plan` was given.
@@ -55,14 +59,14 @@ export interface Recoverable extends Omit<Provisioner, 'provision'> {
    * @throws {ProvisionError} whose state says what this attempt reveals about the backend; what it says about earlier ones is
    * in `afterUnclear`.
    */
-  fulfil(plan: Plan, context: FulfilContext): Promise<PersistentVolume>;
+  fulfil(plan: P, context: FulfilContext): Promise<PersistentVolume>;
   /**
    * Finds what an earlier attempt may have made, waits for `beforeDelete`, and deletes it. Resolves once it is certain that
    * nothing is left. May be repeated.
    *
    * @throws {ProvisionError} as `fulfil`, and what `beforeDelete` throws.
    */
-  revoke(plan: Plan, context: RevokeContext): Promise<void>;
+  revoke(plan: P, context: RevokeContext): Promise<void>;
   /** As in `Provisioner`: while a PersistentVolume has the storage, nothing is deleted. */
   storageKeys(volume: PersistentVolume): readonly string[];
   /**
@@ -76,18 +80,18 @@ export interface Recoverable extends Omit<Provisioner, 'provision'> {
    * where the first attempt made nothing: the next one has a new plan, which needs the same. What is held when such a claim is deleted
    * is to be freed by `forget`, or by a sweep. Must not throw; a repeat must be safe.
    */
-  release?(plan: Plan, context: ProvisionContext): Promise<void>;
+  release?(plan: P, context: ProvisionContext): Promise<void>;
 }
 
 const recoverableMethods = ['plan', 'fulfil', 'revoke', 'storageKeys', 'handleKey'] as const;
 
 /** Whether the provisioner has all methods of `Recoverable`. */
-export function isRecoverable(provisioner: Provisioner | Recoverable): provisioner is Recoverable {
+export function isRecoverable(provisioner: Provisioner | Recoverable<object>): provisioner is Recoverable {
   return missingOf(provisioner).length === 0;
 }
 
 /** The methods besides `delete` that a provisioner lacks to be `Recoverable`. */
-export function missingOf(provisioner: Partial<Recoverable>): string[] {
+export function missingOf(provisioner: Partial<Recoverable<object>>): string[] {
   return recoverableMethods.filter((method) => typeof provisioner[method] !== 'function');
 }
 

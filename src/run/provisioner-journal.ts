@@ -28,20 +28,9 @@ export interface JournalSettings {
 
 /** The process in which there is a journal. */
 export interface JournalParts {
-  provisioner: Provisioner | Recoverable;
+  provisioner: Provisioner | Recoverable<object>;
   isKnownProvisioner: (name: string) => boolean;
   client: KubeClient;
-}
-
-/** For programs without type checks. @throws {RangeError} for anything but `lease`, `off` and undefined. */
-export function checkIntentJournal(value: unknown): void {
-  if (value === undefined || value === 'lease' || value === 'off') return;
-  const given = `intentJournal is ${JSON.stringify(value)}`;
-  throw new RangeError(
-    value === 'configmap'
-      ? `${given}: records are kept in Leases only, since everybody with the role "view" can read ConfigMaps; use lease, or off`
-      : `${given}: it must be lease or off`,
-  );
 }
 
 /** Nothing where it is off, and for a provisioner that is not `Recoverable`. */

@@ -11,7 +11,6 @@ import type { Transport } from '../kube/client/transport.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/client/kube-client.ts';
 import { workQueueMetrics } from '../kube/queue/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
-import { checkProvisioner, checkProvisionerName } from '../provision/check-provisioner.ts';
 import { provisionInformers } from '../provision/cache/informers.ts';
 import { measuredClaimBudget } from '../provision/cache/claim-budget.ts';
 import { prometheusMetrics } from '../provision/controller-metrics.ts';
@@ -20,13 +19,14 @@ import type { ProvisionControllerOptions } from '../provision/provision-controll
 import type { Provisioner } from '../provision/provisioner.ts';
 import type { Recoverable } from '../provision/recoverable.ts';
 import { StorageIndex, storageKeysOf } from '../provision/volume/storage-index.ts';
+import { checkRunOptions } from './check-run-options.ts';
 import { type ElectionSettings, leadAndWork, type Leading } from './election.ts';
 import { type HttpOptions, startEndpoint } from './endpoint.ts';
 import { ExitError, exitCodes } from './exit.ts';
 import { type Feature, runFeatures } from './feature.ts';
 import { Health, type HealthCheck } from './health.ts';
 import { type ProcessParts, provisionerParts, type ProvisionerParts, type StartedParts } from './provisioner-parts.ts';
-import { checkIntentJournal, otherJournals, provisionerJournal } from './provisioner-journal.ts';
+import { otherJournals, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
 import { unreadyLeader } from './unready-leader.ts';
 import { textMeaning } from '../explain/causes/causes.ts';
@@ -49,8 +49,8 @@ export interface RunProvisionerOptions extends Omit<
   /** The provisioner, or what makes it, once this process leads: before the first claim is served. */
   provisioner:
     | Provisioner
-    | Recoverable
-    | ((parts: ProvisionerParts) => Provisioner | Recoverable | Promise<Provisioner | Recoverable>);
+    | Recoverable<object>
+    | ((parts: ProvisionerParts) => Provisioner | Recoverable<object> | Promise<Provisioner | Recoverable<object>>);
   /** Where the API server is. Default: `KUBECONFIG`, else the service account of the pod. */
   connection?: Omit<ConnectOptions, 'environment' | 'logger' | 'clock'>;
   /**
@@ -104,13 +104,11 @@ export interface RunProvisionerOptions extends Omit<
  *
  * @returns the exit code: 0 after a signal; 1 after one logged line when it could not start, lost the Lease, or had to
  * abort what was under way. Kubernetes should restart the process then.
- * @throws {RangeError} for timings with which a leader election cannot work, and an unknown `intentJournal`.
- * @throws {TypeError} without a name or a method of the provisioner.
+ * @throws {TypeError} for an option that cannot work: names the option, the value, and what it must be.
+ * @throws {RangeError} for timings of a leader election that exclude each other.
  */
 export async function runProvisioner(options: RunProvisionerOptions): Promise<number> {
-  checkProvisionerName(options.provisionerName);
-  checkIntentJournal(options.intentJournal);
-  if (typeof options.provisioner !== 'function') checkProvisioner(options.provisioner);
+  checkRunOptions(options);
   const { clock = systemClock, logger = warningLogger, signals = process } = options;
   using shutdown = listenForShutdown({
     signals,

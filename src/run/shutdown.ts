@@ -38,7 +38,7 @@ export interface ShutdownTimes {
 }
 
 /** A shutdown may take at least this long, in milliseconds: a pod is killed after 30 s by default. */
-const minTotalMs = 25_000;
+export const minTotalMs = 25_000;
 /** A shutdown may take this much longer than a call to the driver, in milliseconds. */
 const besideCallMs = 5000;
 /** The last part of a shutdown, for everything after the work has ended or was aborted, in milliseconds. */

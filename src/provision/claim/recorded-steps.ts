@@ -17,6 +17,7 @@ import { uidIndex } from '../cache/informers.ts';
 import type { IntentRecord } from '../intent-journal/intent-record.ts';
 import { type Intent, isBeingUndone } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
+import { checkPlan } from '../intents/plain-plan.ts';
 import { noteFailure, reportStuck } from './note-failure.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import type { ProvisionOptions } from '../provisioner.ts';
@@ -138,6 +139,7 @@ export class RecordedSteps implements AttemptSteps {
     // before anything is planned, so that every later change of volumes is seen
     const version = intents.wasServed(claimUid(claim)) ? undefined : volumes.version;
     const plan = await provisioner.plan(options, { signal });
+    checkPlan(plan);
     const intent = await this.#record(
       {
         claim: namesOf(claim),

@@ -186,6 +186,11 @@ export class Intents {
     }
   }
 
+  /** How long a call to the backend may take, in milliseconds. */
+  get maxCallMs(): number {
+    return this.#options.maxCallMs;
+  }
+
   /** Whether an earlier attempt of this process for the claim may have had a PersistentVolume. */
   wasServed(uid: string): boolean {
     return this.#served.has(uid);

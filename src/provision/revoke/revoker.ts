@@ -14,7 +14,7 @@ import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } 
 import { failedReason } from '../event-reasons.ts';
 import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
 import { uidIndex } from '../cache/informers.ts';
-import { type Intent, maxProofMs, revocableAtMs } from '../intents/intent.ts';
+import { type Intent, maxProofMs, revocableAtMs, waitReason } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
@@ -152,6 +152,7 @@ export class Revoker {
     }
     const waitMs = intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - clock.monotonicMs();
     if (waitMs > 0) {
+      if (intent.owner !== 'foreign') this.#logWait(intent, waitMs);
       this.#queue.addAfter(uid, waitMs);
       return;
     }
@@ -161,6 +162,18 @@ export class Revoker {
       this.#recordFailure(intent, error);
       await this.#afterFailure(intent, error, signal);
     }
+  }
+
+  /** Says when storage is deleted, and what the wait follows from. */
+  #logWait(intent: Intent, waitMs: number): void {
+    const { intents, clock, logger } = this.#options;
+    const { maxCallMs } = intents;
+    const times = { afterSeconds: Math.ceil(waitMs / 1000), maxCallSeconds: maxCallMs / 1000 };
+    const reason = waitReason(intent, clock.monotonicMs());
+    logger.info(
+      { ...this.#named(intent), reason, ...times },
+      'Storage that no claim wants is deleted once no call or save that was sent can still be carried out',
+    );
   }
 
   /** Ends the attempts to save the volume. @returns whether one has succeeded. */

@@ -39,8 +39,8 @@ test('rejects a provisioner without a name or a method before anything starts', 
 test('rejects an intent journal in ConfigMaps, or anywhere but in Leases, before anything starts', async () => {
   const run = (intentJournal: string): Promise<number> =>
     runProvisioner({ provisionerName, provisioner, intentJournal } as RunProvisionerOptions);
-  await assert.rejects(run('configmap'), /^RangeError: intentJournal is "configmap": .*"view".*; use lease, or off$/);
-  await assert.rejects(run('Lease'), /^RangeError: intentJournal is "Lease": it must be lease or off$/);
+  await assert.rejects(run('configmap'), /^TypeError: intentJournal must be "lease" or "off", got "configmap"$/);
+  await assert.rejects(run('Lease'), /^TypeError: intentJournal must be "lease" or "off", got "Lease"$/);
 });
 
 test('leads, serves health and metrics, and gives its Lease up at SIGTERM, with code 0', async () => {

@@ -33,12 +33,21 @@ describe('a provisioner', () => {
   });
 
   for (const method of ['plan', 'fulfil', 'revoke', 'storageKeys', 'handleKey'] as const) {
-    test(`without provision is not Recoverable without ${method}`, () => {
+    test(`is refused with some of the methods of Recoverable, and without ${method}, also if it has provision`, () => {
       const { [method]: _, ...lacking } = recoverable;
-      assert.throws(() => checkProvisioner(lacking), { message: new RegExp(`of which it lacks ${method}$`) });
-      assert.equal(isRecoverable({ ...plain, ...lacking }), false);
+      for (const given of [lacking, { ...plain, ...lacking }, { ...plain, ...lacking, [`${method}s`]: never }]) {
+        assert.throws(() => checkProvisioner(given), {
+          name: 'TypeError',
+          message: new RegExp(`of the methods of Recoverable, and lacks ${method}: its attempts would not be recorded`),
+        });
+        assert.equal(isRecoverable(given as Provisioner), false);
+      }
     });
   }
+
+  test('may have storageKeys and no other method of Recoverable: volumes of other names are recognised by it', () => {
+    checkProvisioner({ ...plain, storageKeys: never });
+  });
 
   test('has delete in any case', () => {
     for (const methods of [plain, recoverable]) {

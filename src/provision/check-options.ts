@@ -1,0 +1,86 @@
+/** Checks of the options of a controller, before it does anything. */
+import {
+  aFunction,
+  checkOptions,
+  flag,
+  having,
+  milliseconds,
+  oneOf,
+  type OptionRule,
+  required,
+  text,
+  texts,
+  wholeNumber,
+} from '../base/option-rules.ts';
+import { maxFieldManagerLength } from '../kube/client/kube-client.ts';
+import { checkProvisioner, checkProvisionerName } from './check-provisioner.ts';
+import type { ProvisionControllerOptions } from './provision-controller-options.ts';
+import type { SavePolicy } from './volume/make-volume-store.ts';
+
+const noLimit = ' (0: no limit)';
+
+const transport = having('stream');
+const limiter = having('when', 'forget', 'failures');
+
+const fieldManager: OptionRule = {
+  allowed: `a text of 1 to ${maxFieldManagerLength} characters`,
+  accepts: (value) => text.accepts(value) && (value as string).length <= maxFieldManagerLength,
+};
+
+/** A rule for each option; undefined: a value of the wrong type fails where it is first used, at the start. */
+const rules: { readonly [Name in keyof Required<ProvisionControllerOptions>]: OptionRule | undefined } = {
+  provisionerName: text,
+  additionalProvisionerNames: texts,
+  provisioner: having(),
+  transport,
+  observer: having(),
+  fieldManager,
+  recorder: having('event'),
+  informers: having(),
+  volumeFields: undefined,
+  workers: wholeNumber(1),
+  limiter,
+  failedProvisionThreshold: wholeNumber(0, ' (0: never)'),
+  failedDeleteThreshold: wholeNumber(0, ' (0: never)'),
+  provisionTimeoutMs: milliseconds(0, noLimit),
+  deletionTimeoutMs: milliseconds(0, noLimit),
+  save: having(),
+  intentJournal: having('open', 'run', 'put', 'remove', 'flush'),
+  permit: undefined,
+  maxCallMs: milliseconds(1),
+  journalMetrics: having(),
+  addFinalizer: flag,
+  volumeName: aFunction,
+  resyncMs: milliseconds(1),
+  metrics: having(),
+  queueMetrics: aFunction,
+  meaningOf: aFunction,
+  keepLastErrors: oneOf(true, false, 'short'),
+  tracer: having(),
+  clock: having('wallMs', 'monotonicMs', 'sleep', 'after'),
+  logger: having('error', 'warn', 'info', 'debug', 'trace', 'child'),
+  freezeCache: flag,
+};
+
+/** @throws {TypeError} for the first option with a value that cannot work: its name, what it must be, and the value. */
+export function checkControllerOptions(options: ProvisionControllerOptions): void {
+  checkProvisionerName(options.provisionerName);
+  checkProvisioner(options.provisioner);
+  checkOptionValues(options);
+  checkOptions(options, { transport: required(transport) });
+  if (options.informers !== undefined && options.volumeFields !== undefined) {
+    throw new TypeError('volumeFields has no effect on informers that exist already: pass it to provisionInformers');
+  }
+}
+
+/** The same for those options that are given. @throws as `checkControllerOptions`. */
+export function checkOptionValues(options: Partial<ProvisionControllerOptions>): void {
+  checkOptions(options, rules);
+  if (options.save !== undefined) checkSave(options.save);
+}
+
+function checkSave(save: SavePolicy): void {
+  checkOptions(save, { kind: required(oneOf('blocking', 'queue')) }, 'save.');
+  if (save.kind === 'queue') checkOptions(save, { limiter: required(limiter) }, 'save.');
+  else checkOptions(save, { attempts: wholeNumber(1), pauseMs: milliseconds(0) }, 'save.');
+}

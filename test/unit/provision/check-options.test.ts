@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type ProvisionControllerOptions, type RunProvisionerOptions, runProvisioner } from '../../../src/index.ts';
+import { checkControllerOptions } from '../../../src/provision/check-options.ts';
+import { checkRunOptions } from '../../../src/run/check-run-options.ts';
+
+const never = (): never => assert.fail('not called');
+const provisioner = { provision: never, delete: never };
+const limiter = { when: never, forget: never, failures: never };
+
+describe('the options of a controller', () => {
+  const transport = { stream: never } as unknown as ProvisionControllerOptions['transport'];
+  const check = (options: object): void =>
+    checkControllerOptions({ provisionerName: 'a.example.com', provisioner, transport, ...options });
+
+  test('are accepted at their limits, and undefined stands for the default', () => {
+    check({});
+    check({
+      workers: 1,
+      provisionTimeoutMs: 0,
+      failedProvisionThreshold: 0,
+      maxCallMs: 0.5 + 0.5,
+      resyncMs: 2147483647,
+    });
+    check({ workers: undefined, save: { kind: 'blocking', attempts: 1, pauseMs: 0 } });
+    check({ save: { kind: 'queue', limiter }, fieldManager: 'a'.repeat(128), keepLastErrors: 'short' });
+  });
+
+  const refused: [options: object, message: string][] = [
+    [
+      { provisionTimeoutMs: NaN },
+      'provisionTimeoutMs must be a number of milliseconds from 0 (0: no limit) to 2147483647, got NaN',
+    ],
+    [
+      { deletionTimeoutMs: -1 },
+      'deletionTimeoutMs must be a number of milliseconds from 0 (0: no limit) to 2147483647, got -1',
+    ],
+    [{ maxCallMs: Infinity }, 'maxCallMs must be a number of milliseconds from 1 to 2147483647, got Infinity'],
+    [{ resyncMs: '900000' }, 'resyncMs must be a number of milliseconds from 1 to 2147483647, got "900000"'],
+    [{ workers: 0 }, 'workers must be a whole number from 1, got 0'],
+    [{ workers: 1.5 }, 'workers must be a whole number from 1, got 1.5'],
+    [{ failedDeleteThreshold: -1 }, 'failedDeleteThreshold must be a whole number from 0 (0: never), got -1'],
+    [{ save: { kind: 'que' } }, 'save.kind must be "blocking" or "queue", got "que"'],
+    [{ save: {} }, 'save.kind must be "blocking" or "queue", got undefined'],
+    [{ save: 'queue' }, 'save must be an object, got "queue"'],
+    [{ save: { kind: 'queue' } }, 'save.limiter must be an object with methods when, forget, failures, got undefined'],
+    [{ save: { kind: 'blocking', attempts: 0 } }, 'save.attempts must be a whole number from 1, got 0'],
+    [
+      { limiter: { when: never } },
+      'limiter must be an object with methods when, forget, failures, got { when: [Function: never] }',
+    ],
+    [
+      { additionalProvisionerNames: 'b' },
+      'additionalProvisionerNames must be an array of texts that are not empty, got "b"',
+    ],
+    [{ fieldManager: 'a'.repeat(129) }, `fieldManager must be a text of 1 to 128 characters, got "${'a'.repeat(129)}"`],
+    [{ addFinalizer: 'yes' }, 'addFinalizer must be true or false, got "yes"'],
+    [{ volumeName: 'pvc' }, 'volumeName must be a function, got "pvc"'],
+    [{ keepLastErrors: 'long' }, 'keepLastErrors must be true or false or "short", got "long"'],
+    [{ transport: undefined }, 'transport must be an object with a method stream, got undefined'],
+  ];
+  for (const [options, message] of refused) {
+    test(`are refused: ${message.slice(0, 100)}`, () => {
+      assert.throws(() => check(options), { name: 'TypeError', message });
+    });
+  }
+});
+
+describe('the options of runProvisioner', () => {
+  const complete = (options: object): RunProvisionerOptions => ({
+    provisionerName: 'a.example.com',
+    provisioner,
+    ...options,
+  });
+
+  test('may be a function that makes the provisioner, and everything else may be absent', () => {
+    checkRunOptions(complete({}));
+    checkRunOptions(
+      complete({ provisioner: () => provisioner, leaderElection: { namespace: '', leaseDurationMs: 1000 } }),
+    );
+    checkRunOptions(complete({ http: { address: ':8080' }, drainMs: 25_000, intentJournal: 'off', environment: {} }));
+  });
+
+  const refused: [options: object, message: string][] = [
+    [{ drainMs: 1000 }, 'drainMs must be a number of milliseconds from 25000 to 2147483647, got 1000'],
+    [{ leaderElection: 'yes' }, 'leaderElection must be true, false or an object with settings, got "yes"'],
+    [
+      { leaderElection: { leaseDurationMs: NaN } },
+      'leaderElection.leaseDurationMs must be a number of milliseconds from 1000 to 2147483647, got NaN',
+    ],
+    [{ intentJournal: 'Lease' }, 'intentJournal must be "lease" or "off", got "Lease"'],
+    [{ http: { port: 8080 } }, 'http.address must be a text that is not empty, got undefined'],
+    [{ checks: { live: true } }, 'checks.live must be a function, got true'],
+    [{ soleInstance: '' }, 'soleInstance must be a text that is not empty, got ""'],
+    [{ workers: 0 }, 'workers must be a whole number from 1, got 0'],
+    [{ registry: {} }, 'registry must be an object with methods registerMetric, metrics, got {}'],
+  ];
+  for (const [options, message] of refused) {
+    test(`are refused before anything is done: ${message.slice(0, 100)}`, async () => {
+      await assert.rejects(runProvisioner(complete(options)), { name: 'TypeError', message });
+    });
+  }
+});
