@@ -108,6 +108,10 @@ function checkResponse(
   if (wanted.contentSource && volume.content_source === undefined) {
     return { ...created, problem: 'volume content source missing', cleanupLabel: 'cleanup' };
   }
+  // no PersistentVolume can be saved without it, so a driver that is mended has to be asked again
+  if (created.volumeId === '') {
+    throw new ProvisionError('the response to CreateVolume has no volume_id', { state: 'in-background' });
+  }
   return created;
 }
 
