@@ -49,9 +49,9 @@ export interface Scene {
   readonly namespace: string;
   /**
    * Starts a sidecar with the scene's flags and further ones, in place of one that has ended. Beside one that runs it
-   * needs another host name, else both would take themselves for the same.
+   * needs another host name, else both would take themselves for the same. `program`: another one in its place.
    */
-  startSidecar(flags?: readonly string[], hostName?: string): Promise<StartedProcess>;
+  startSidecar(flags?: readonly string[], hostName?: string, program?: string): Promise<StartedProcess>;
   /** Makes a class of the scene's driver and gives its name; `options` win over what is usual. */
   createClass(options?: Partial<V1StorageClass>): Promise<string>;
   createClaim(options: ClaimOptions): Promise<V1PersistentVolumeClaim>;
@@ -77,6 +77,8 @@ export interface Scene {
 export interface SceneOptions {
   /** Default: a fresh one. Scenes that name the same driver must not run at the same time. */
   driverName?: string;
+  /** The command of the first sidecar. Default: the program under test. */
+  program?: string | undefined;
   driverFlags?: readonly string[];
   sidecarFlags?: readonly string[];
   /** Host name of the first sidecar; default: the machine's. */
@@ -135,7 +137,11 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     }
     const kubeconfig = await cluster.sidecarKubeconfig();
     const environment = await options.beforeSidecar?.({ admin, cluster, id });
-    const launch = async (flags: readonly string[] = [], hostName?: string): Promise<HostedProcess> => {
+    const launch = async (
+      flags: readonly string[] = [],
+      hostName?: string,
+      program = options.program,
+    ): Promise<HostedProcess> => {
       const started = await startSidecar({
         csiAddress: driver.address,
         kubeconfig,
@@ -143,6 +149,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
         flags: ['--timeout=30s', '--retry-interval-start=250ms', '-v=5', ...sidecarFlags, ...flags],
         environment,
         hostName,
+        program,
       });
       return { ...started, hostName };
     };
@@ -172,10 +179,10 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
         return current();
       },
       namespace: id,
-      async startSidecar(flags, hostName) {
+      async startSidecar(flags, hostName, program) {
         const twin = sidecars.some((sidecar) => sidecar.hostName === hostName && sidecar.running());
         if (twin) throw new Error('the sidecar still runs');
-        const started = await launch(flags, hostName);
+        const started = await launch(flags, hostName, program);
         sidecars.push(started);
         return started;
       },
