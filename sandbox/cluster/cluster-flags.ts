@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { type CallFault, parseFault } from '../proxy/call-fault.ts';
 import type { ClusterOptions } from './cluster.ts';
 import { socketPathOf } from './socket-address.ts';
 
@@ -37,6 +38,12 @@ with KUBECONFIG in its environment and its exit code.
                         Without it everybody may do everything
   --sidecar-flag FLAG   a further flag for the sidecar, such as --sidecar-flag=--extra-create-metadata; repeatable
   --data PATH           keep the objects in this file; in memory by default
+  --fault FAULT         spoils calls between the sidecar and the driver: METHOD:ACTION[:COUNT], repeatable. The action is
+                        drop (the driver gets the call, nobody its response), delay=DURATION (before the driver gets it),
+                        late=DURATION (after its response), code=CODE (it does not get it), cut (the connection, instead
+                        of its response) or kill (the driver, with SIGKILL, at the COUNTth call). COUNT calls are
+                        spoiled, by default all; METHOD * is every call. Such as --fault CreateVolume:drop:1
+  --fault-file PATH     faults, one in each line, read again when the file changes
   --faults              let clients inject faults and read the request log under /embedded
   --help                show this
 
@@ -66,6 +73,8 @@ export function parseClusterFlags(argv: readonly string[]): ClusterCommand {
       ...(values['csi-address'] !== undefined && { driverSocket: driverSocket(values['csi-address']) }),
       ...(logFolder !== undefined && { logFolder }),
       sidecarFlags: values['sidecar-flag'],
+      faults: values.fault.map(givenFault),
+      faultFile: givenPath('--fault-file', values['fault-file']),
       sandbox: {
         api: {
           port: wholeNumber('--port', values.port, 65_535),
@@ -93,6 +102,8 @@ function parse(argv: readonly string[]) {
         rbac: { type: 'boolean', default: false },
         'sidecar-flag': { type: 'string', multiple: true, default: [] },
         data: { type: 'string' },
+        fault: { type: 'string', multiple: true, default: [] },
+        'fault-file': { type: 'string' },
         faults: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h' },
       },
@@ -112,6 +123,14 @@ function wholeNumber(flag: string, text: string, max: number): number {
 function givenPath(flag: string, text: string | undefined): string | undefined {
   if (text === '') throw new ClusterFlagError(`${flag} is empty; give a path`);
   return text === undefined ? undefined : path.resolve(text);
+}
+
+function givenFault(text: string): CallFault {
+  try {
+    return parseFault(text);
+  } catch (error) {
+    throw new ClusterFlagError(`--fault: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 function driverSocket(address: string): string {

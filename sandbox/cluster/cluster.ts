@@ -11,6 +11,9 @@ import { textLogger } from '../../src/base/text-logger.ts';
 import { Sandbox } from '../sandbox.ts';
 import type { SandboxOptions } from '../sandbox.ts';
 import { ChildProgram } from './child-program.ts';
+import type { CallFault } from '../proxy/call-fault.ts';
+import { CallProxy } from '../proxy/call-proxy.ts';
+import { FaultSource } from '../proxy/fault-source.ts';
 import { readDriverFacts, unreadyReason } from './driver-client.ts';
 import type { DriverFacts } from './driver-client.ts';
 import { watchDriver } from './driver-watch.ts';
@@ -34,6 +37,10 @@ export interface ClusterOptions {
   readonly sidecarProgram?: readonly string[];
   /** Further flags for the sidecar. */
   readonly sidecarFlags?: readonly string[];
+  /** What goes wrong between the sidecar and the driver. Default: nothing. */
+  readonly faults?: readonly CallFault[];
+  /** A file with further faults, read again when it changes. */
+  readonly faultFile?: string | undefined;
   /** Aborts the start. */
   readonly signal?: AbortSignal;
   /** Takes what people want to know as it happens: what is waited for, and which process died. */
@@ -110,9 +117,16 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   };
   const driver = await register(signal);
   cleanup.use(watchDriver({ socketPath: driverSocket, register, report }));
+  const { faults = [], faultFile } = options;
+  let calledSocket = driverSocket;
+  if (faults.length > 0 || faultFile !== undefined) {
+    calledSocket = path.join(folder, 'proxy.sock');
+    const source = new FaultSource({ faults, file: faultFile });
+    cleanup.use(await CallProxy.start({ driverSocket, socketPath: calledSocket, faults: source, report }));
+  }
   await keep(async (stop) => {
     const { sidecarProgram = [sidecarFile()], sidecarFlags = [] } = options;
-    const connections = [`--csi-address=${driverSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
+    const connections = [`--csi-address=${calledSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
     const sidecar = new ChildProgram({
       what: 'sidecar',
       args: [...sidecarProgram, ...connections, ...sidecarFlags],

@@ -9,29 +9,50 @@ describe('the flags of csi-sandbox', () => {
       kind: 'run',
       command: [],
       rbac: false,
-      options: { sidecarFlags: [], sandbox: { api: { port: 0, faults: false }, rbac: false } },
+      options: {
+        sidecarFlags: [],
+        faults: [],
+        faultFile: undefined,
+        sandbox: { api: { port: 0, faults: false }, rbac: false },
+      },
     });
   });
 
   test('reads each of them, and a command after --', () => {
     const flags = ['--csi-address=unix:///run/my.sock', '--port=8001', '--kubeconfig', '/tmp/k', '--log=/tmp/no/logs'];
     const more = ['--nodes=3', '--rbac', '--sidecar-flag=--v=5', '--sidecar-flag=--strict-topology', '--faults'];
-    assert.deepEqual(parseClusterFlags([...flags, ...more, '--data=/tmp/d', '--', 'npm', 'test', '--', '--help']), {
-      kind: 'run',
-      command: ['npm', 'test', '--', '--help'],
-      rbac: true,
-      options: {
-        driverSocket: '/run/my.sock',
-        logFolder: '/tmp/no/logs',
-        sidecarFlags: ['--v=5', '--strict-topology'],
-        sandbox: {
-          api: { port: 8001, faults: true, persistence: { path: '/tmp/d' } },
-          rbac: true,
-          nodes: 3,
-          kubeconfigPath: '/tmp/k',
+    assert.deepEqual(
+      parseClusterFlags([
+        ...flags,
+        ...more,
+        '--data=/tmp/d',
+        '--fault=CreateVolume:drop:1',
+        '--fault-file=/tmp/f',
+        '--',
+        'npm',
+        'test',
+        '--',
+        '--help',
+      ]),
+      {
+        kind: 'run',
+        command: ['npm', 'test', '--', '--help'],
+        rbac: true,
+        options: {
+          driverSocket: '/run/my.sock',
+          logFolder: '/tmp/no/logs',
+          sidecarFlags: ['--v=5', '--strict-topology'],
+          faults: [{ method: 'CreateVolume', action: { kind: 'drop' }, left: 1 }],
+          faultFile: '/tmp/f',
+          sandbox: {
+            api: { port: 8001, faults: true, persistence: { path: '/tmp/d' } },
+            rbac: true,
+            nodes: 3,
+            kubeconfigPath: '/tmp/k',
+          },
         },
       },
-    });
+    );
     assert.deepEqual(parseClusterFlags(['--port=1', '-h']), { kind: 'help' });
   });
 
@@ -53,6 +74,7 @@ describe('the flags of csi-sandbox', () => {
     { args: [`--csi-address=/${'x'.repeat(107)}`], want: /^--csi-address: .* is longer than the 107 bytes/ },
     { args: ['--port=http'], want: /^--port: "http" is no whole number from 0 to 65535$/ },
     { args: ['--nodes=1001'], want: /^--nodes: "1001" is no whole number from 0 to 1000$/ },
+    { args: ['--fault=CreateVolume:lose'], want: /^--fault: "lose" is no action: it must be / },
     { args: ['--kubeconfig='], want: /^--kubeconfig is empty; give a path$/ },
     { args: [`--log=${import.meta.filename}`], want: /^--log: .* is a file; give a folder$/ },
     { args: ['--socket=/run/csi.sock'], want: /^Unknown option '--socket'.*; see --help$/ },

@@ -220,10 +220,27 @@ describe('csi-sandbox refuses', () => {
   });
 });
 
+test('csi-sandbox --fault spoils calls between the sidecar and the driver, and says so', async () => {
+  await using program = SandboxProgram.start('--fault=Probe:delay=1ms:1');
+  await program.prints('Fault: Probe reaches the driver 1 ms late\n');
+  await program.prints('Ctrl-C ends it');
+});
+
 test('csi-sandbox --help names every flag, and leaves nothing behind', async () => {
   await using program = SandboxProgram.start('--help');
   assert.equal(await program.end(), 'exit code 0');
-  for (const flag of ['csi-address', 'port', 'kubeconfig', 'log', 'nodes', 'rbac', 'sidecar-flag', 'data', 'faults']) {
+  for (const flag of [
+    'csi-address',
+    'port',
+    'kubeconfig',
+    'log',
+    'nodes',
+    'rbac',
+    'sidecar-flag',
+    'data',
+    'fault',
+    'faults',
+  ]) {
     assert.ok(program.output.includes(`--${flag} `), flag);
   }
 });
