@@ -31,7 +31,8 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 }
 
 // The whole process
-export { runProvisioner, type RunProvisionerOptions } from './run/run-provisioner.ts';
+export { runProvisioner } from './run/run-provisioner.ts';
+export type { RunProvisionerOptions } from './run/run-provisioner-options.ts';
 export type { ProvisionerParts } from './run/provisioner-parts.ts';
 export { compatibleElection } from './run/compatible-election.ts';
 export type { ElectionSettings } from './run/election.ts';

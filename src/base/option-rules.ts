@@ -1,4 +1,4 @@
-/** Checks of options at the start of a program: many are written in JavaScript, where no type checker finds a wrong value. */
+/** Checks options at the start: a program in JavaScript has no type checker. */
 import { inspect } from 'node:util';
 
 /** What values an option may have. */
@@ -10,7 +10,7 @@ export interface OptionRule {
   readonly accepts: (value: unknown) => boolean;
 }
 
-/** The longest time of a timer of Node.js, in milliseconds. */
+/** The longest delay of a Node.js timer, in milliseconds; a longer one fires after 1 ms. */
 const maxMs = 2_147_483_647;
 
 export const flag: OptionRule = { allowed: 'true or false', accepts: (value) => typeof value === 'boolean' };
@@ -18,31 +18,33 @@ export const flag: OptionRule = { allowed: 'true or false', accepts: (value) => 
 export const aFunction: OptionRule = { allowed: 'a function', accepts: (value) => typeof value === 'function' };
 
 export const text: OptionRule = {
-  allowed: 'a text that is not empty',
+  allowed: 'a non-empty string',
   accepts: (value) => typeof value === 'string' && value !== '',
 };
 
 export const texts: OptionRule = {
-  allowed: 'an array of texts that are not empty',
+  allowed: 'an array of non-empty strings',
   accepts: (value) => Array.isArray(value) && value.every(text.accepts),
 };
 
 export function wholeNumber(min: number, meaning = ''): OptionRule {
   return {
-    allowed: `a whole number from ${min}${meaning}`,
+    allowed: `an integer of at least ${min}${meaning}`,
     accepts: (value) => Number.isSafeInteger(value) && (value as number) >= min,
   };
 }
 
 export function milliseconds(min: number, meaning = ''): OptionRule {
   return {
-    allowed: `a number of milliseconds from ${min}${meaning} to ${maxMs}`,
+    allowed: `between ${min} and ${maxMs} milliseconds${meaning}`,
     accepts: (value) => typeof value === 'number' && value >= min && value <= maxMs,
   };
 }
 
 export function oneOf(...values: readonly unknown[]): OptionRule {
-  return { allowed: values.map(shown).join(' or '), accepts: (value) => values.includes(value) };
+  const words = values.map(shown);
+  const allowed = `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;
+  return { allowed, accepts: (value) => values.includes(value) };
 }
 
 export function required(rule: OptionRule): OptionRule {
@@ -77,6 +79,8 @@ export function checkOptions<T extends object>(
   }
 }
 
+/** Of an object only what it is: its fields may be long, or secret. */
 function shown(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value) : inspect(value, { depth: 0, breakLength: Infinity });
+  if (typeof value === 'string') return JSON.stringify(value);
+  return inspect(value, { depth: -1 });
 }

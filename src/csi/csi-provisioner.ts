@@ -76,23 +76,25 @@ export class CsiProvisioner implements Recoverable {
   }
 
   /** The secret is read again, unless this very plan was made in this process a moment ago. */
-  fulfil(given: Plan, options: FulfilContext): Promise<PersistentVolume> {
-    return failingInBackground(options, async (context) => {
-      const kept = this.#handOver.take(given); // then the plan is known, too
-      const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
-      const secrets = kept ?? (await secretsOf(this.#options, plan, context.signal));
-      await this.#protect(given, plan, context);
-      const volume = await createVolume(this.#options, plan, { ...context, secrets });
-      await this.#unprotect(plan, context);
-      const claim = this.#withoutClass.get(given);
-      if (claim !== undefined) this.#recordUnusedClass(claim);
-      return volume;
-    });
+  fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
+    return failingInBackground(context, (guarded) => this.#fulfil(given, guarded));
   }
 
-  revoke(given: Plan, options: RevokeContext): Promise<void> {
-    return failingInBackground(options, (context) =>
-      revokeVolume(this.#options, recordedPlan(given, this.#options.driverName), context),
+  async #fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
+    const kept = this.#handOver.take(given); // then the plan is known, too
+    const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
+    const secrets = kept ?? (await secretsOf(this.#options, plan, context.signal));
+    await this.#protect(given, plan, context);
+    const volume = await createVolume(this.#options, plan, { ...context, secrets });
+    await this.#unprotect(plan, context);
+    const claim = this.#withoutClass.get(given);
+    if (claim !== undefined) this.#recordUnusedClass(claim);
+    return volume;
+  }
+
+  revoke(given: Plan, context: RevokeContext): Promise<void> {
+    return failingInBackground(context, (guarded) =>
+      revokeVolume(this.#options, recordedPlan(given, this.#options.driverName), guarded),
     );
   }
 

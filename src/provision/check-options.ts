@@ -20,14 +20,18 @@ import type { SavePolicy } from './volume/make-volume-store.ts';
 const noLimit = ' (0: no limit)';
 
 const transport = having('stream');
+const permit: OptionRule = {
+  allowed: 'an object with a boolean isValid and a method renewed',
+  accepts: (value) => having('renewed').accepts(value) && flag.accepts((value as { isValid?: unknown }).isValid),
+};
 const limiter = having('when', 'forget', 'failures');
 
 const fieldManager: OptionRule = {
-  allowed: `a text of 1 to ${maxFieldManagerLength} characters`,
+  allowed: `a string of 1 to ${maxFieldManagerLength} characters`,
   accepts: (value) => text.accepts(value) && (value as string).length <= maxFieldManagerLength,
 };
 
-/** A rule for each option; undefined: a value of the wrong type fails where it is first used, at the start. */
+/** A rule for each option; undefined: not checked here. */
 const rules: { readonly [Name in keyof Required<ProvisionControllerOptions>]: OptionRule | undefined } = {
   provisionerName: text,
   additionalProvisionerNames: texts,
@@ -40,13 +44,13 @@ const rules: { readonly [Name in keyof Required<ProvisionControllerOptions>]: Op
   volumeFields: undefined,
   workers: wholeNumber(1),
   limiter,
-  failedProvisionThreshold: wholeNumber(0, ' (0: never)'),
-  failedDeleteThreshold: wholeNumber(0, ' (0: never)'),
+  failedProvisionThreshold: wholeNumber(0, ' (0: never give up)'),
+  failedDeleteThreshold: wholeNumber(0, ' (0: never give up)'),
   provisionTimeoutMs: milliseconds(0, noLimit),
   deletionTimeoutMs: milliseconds(0, noLimit),
   save: having(),
   intentJournal: having('open', 'run', 'put', 'remove', 'flush'),
-  permit: undefined,
+  permit,
   maxCallMs: milliseconds(1),
   journalMetrics: having(),
   addFinalizer: flag,
@@ -62,7 +66,7 @@ const rules: { readonly [Name in keyof Required<ProvisionControllerOptions>]: Op
   freezeCache: flag,
 };
 
-/** @throws {TypeError} for the first option with a value that cannot work: its name, what it must be, and the value. */
+/** Unknown names are ignored. @throws {TypeError} for the first option that cannot work: names it, and says why. */
 export function checkControllerOptions(options: ProvisionControllerOptions): void {
   checkProvisionerName(options.provisionerName);
   checkProvisioner(options.provisioner);

@@ -6,21 +6,22 @@ import { missingOf, type Recoverable } from './recoverable.ts';
 export function checkProvisionerName(name: unknown): void {
   if (typeof name === 'string' && name !== '') return;
   throw new TypeError(
-    `provisionerName must be the provisioner of your StorageClasses, such as "hostpath.example.com", got ${JSON.stringify(name)}`,
+    `provisionerName must be a non-empty string, the field provisioner of your StorageClasses, such as "hostpath.example.com", got ${JSON.stringify(name)}`,
   );
 }
 
 /**
- * @throws {TypeError} naming what is missing: a `Recoverable` provisioner needs no `provision`. One that has some of the methods
- * which only a `Recoverable` has needs them all: else a misspelt one would silently end the protection from crashes.
+ * @throws {TypeError} naming what is missing: a `Recoverable` provisioner needs no `provision`. One that has `plan`, `fulfil`, `revoke`
+ * or `handleKey` needs all methods of `Recoverable`: else a misspelt one would silently end the protection from crashes.
  */
-export function checkProvisioner(provisioner: Partial<Provisioner & Recoverable<object>> = {}): void {
+export function checkProvisioner(given: Partial<Provisioner & Recoverable<object>> | null = {}): void {
+  const provisioner = given ?? {};
   const missing = missingOf(provisioner);
   const some = recoverableOnly.filter((method) => provisioner[method] !== undefined);
   if (missing.length > 0 && some.length > 0) {
     throw new TypeError(
-      `provisioner has ${some.join(', ')} of the methods of Recoverable, and lacks ${missing.join(', ')}: \
-its attempts would not be recorded. Implement all of them, or none`,
+      `provisioner has ${some.join(', ')}, but not ${missing.join(', ')}: it would not be Recoverable, \
+and a crash could leave storage behind. Implement all of these, or none`,
     );
   }
   if (typeof provisioner.provision !== 'function' && missing.length > 0) {

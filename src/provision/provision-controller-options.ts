@@ -64,7 +64,7 @@ export interface ProvisionControllerOptions {
    */
   permit?: Permit | undefined;
   /**
-   * How long a call to the backend may take, in milliseconds. After a take-over nothing that an earlier process may be making is
+   * The longest time that one call may keep the backend busy, in milliseconds, also after nobody waits for it any more. After a take-over nothing that an earlier process may be making is
    * deleted before, but for no longer than a minute; what was deleted is revoked a second time after 1.5 times this time. Default
    * 300,000.
    */

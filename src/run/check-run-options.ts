@@ -1,4 +1,4 @@
-/** Checks of the options of a provisioner's process, before it does anything. */
+/** Checks of the options of a provisioner's process. What a function makes as `provisioner` is checked once it leads. */
 import {
   aFunction,
   checkOptions,
@@ -14,7 +14,7 @@ import { checkOptionValues } from '../provision/check-options.ts';
 import { checkProvisioner, checkProvisionerName } from '../provision/check-provisioner.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
 import type { ElectionSettings } from './election.ts';
-import type { RunProvisionerOptions } from './run-provisioner.ts';
+import type { RunProvisionerOptions } from './run-provisioner-options.ts';
 import { minTotalMs } from './shutdown.ts';
 
 type OwnName = Exclude<keyof RunProvisionerOptions, Exclude<keyof ProvisionControllerOptions, 'intentJournal'>>;
@@ -40,7 +40,7 @@ const rules: Readonly<Record<OwnName, OptionRule>> = {
 };
 
 const electionRules: { readonly [Name in keyof Required<ElectionSettings>]: OptionRule | undefined } = {
-  namespace: undefined, // also empty: the default
+  namespace: { allowed: 'a string', accepts: (value) => typeof value === 'string' },
   lockName: text,
   endpointsLock: flag,
   labels: having(),
@@ -49,7 +49,7 @@ const electionRules: { readonly [Name in keyof Required<ElectionSettings>]: Opti
   retryPeriodMs: milliseconds(1),
 };
 
-/** @throws {TypeError} for the first option with a value that cannot work: its name, what it must be, and the value. */
+/** Unknown names are ignored. @throws {TypeError} for the first option that cannot work: names it, and says why. */
 export function checkRunOptions(options: RunProvisionerOptions): void {
   const { provisioner, leaderElection, http, checks, intentJournal: _, ...controllerOptions } = options;
   checkProvisionerName(options.provisionerName);

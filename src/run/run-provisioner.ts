@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import os from 'node:os';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { createRegistry, type MetricRegistry } from '../base/metrics.ts';
+import { createRegistry } from '../base/metrics.ts';
 import { warningLogger } from '../base/text-logger.ts';
-import { connect, type ConnectOptions } from '../kube/client/connect.ts';
+import { connect } from '../kube/client/connect.ts';
 import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/client/kube-client.ts';
@@ -15,86 +15,21 @@ import { provisionInformers } from '../provision/cache/informers.ts';
 import { measuredClaimBudget } from '../provision/cache/claim-budget.ts';
 import { prometheusMetrics } from '../provision/controller-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
-import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
-import type { Provisioner } from '../provision/provisioner.ts';
-import type { Recoverable } from '../provision/recoverable.ts';
 import { StorageIndex, storageKeysOf } from '../provision/volume/storage-index.ts';
 import { checkRunOptions } from './check-run-options.ts';
-import { type ElectionSettings, leadAndWork, type Leading } from './election.ts';
-import { type HttpOptions, startEndpoint } from './endpoint.ts';
+import type { RunProvisionerOptions } from './run-provisioner-options.ts';
+import { leadAndWork, type Leading } from './election.ts';
+import { startEndpoint } from './endpoint.ts';
 import { ExitError, exitCodes } from './exit.ts';
 import { type Feature, runFeatures } from './feature.ts';
-import { Health, type HealthCheck } from './health.ts';
-import { type ProcessParts, provisionerParts, type ProvisionerParts, type StartedParts } from './provisioner-parts.ts';
+import { Health } from './health.ts';
+import { type ProcessParts, provisionerParts, type StartedParts } from './provisioner-parts.ts';
 import { otherJournals, provisionerJournal } from './provisioner-journal.ts';
 import { RunningCaches } from './running-caches.ts';
 import { unreadyLeader } from './unready-leader.ts';
 import { textMeaning } from '../explain/causes/causes.ts';
 import { EventRecorder } from '../kube/events/event-recorder.ts';
-import { listenForShutdown, onceAborted, type Shutdown, type SignalSource } from './shutdown.ts';
-
-/** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
-export interface RunProvisionerOptions extends Omit<
-  ProvisionControllerOptions,
-  | 'provisioner'
-  | 'transport'
-  | 'informers'
-  | 'recorder'
-  | 'metrics'
-  | 'queueMetrics'
-  | 'intentJournal'
-  | 'journalMetrics'
-  | 'permit'
-> {
-  /** The provisioner, or what makes it, once this process leads: before the first claim is served. */
-  provisioner:
-    | Provisioner
-    | Recoverable<object>
-    | ((parts: ProvisionerParts) => Provisioner | Recoverable<object> | Promise<Provisioner | Recoverable<object>>);
-  /** Where the API server is. Default: `KUBECONFIG`, else the service account of the pod. */
-  connection?: Omit<ConnectOptions, 'environment' | 'logger' | 'clock'>;
-  /**
-   * Any number of instances may run, also on one machine, of which one works: it holds a Lease that is named after the
-   * provisioner, in the namespace of the pod. True: with the times of Kubernetes' own controllers. Default: no election.
-   */
-  leaderElection?: boolean | ElectionSettings;
-  /**
-   * Where the volumes of a `Recoverable` provisioner are recorded before they are made: in annotations of Leases, which are
-   * named `<Lease of the election>-journal-<n>` and in its namespace. Needs get, create and update there. Default `lease`;
-   * `off` where the election has to do without Leases.
-   */
-  intentJournal?: 'lease' | 'off';
-  /**
-   * Names what only one process can use at a time, such as a disk; other processes of the same provisioner may run with
-   * other disks. Without leader election, records of an earlier process of this name are then adopted at once, and not only once
-   * it has been silent for half a minute. Default: nothing is known of earlier processes.
-   */
-  soleInstance?: string | undefined;
-  /**
-   * Serves metrics (`/metrics`, or `metricsPath`), liveness (`/healthz`) and readiness (`/readyz`), such as with
-   * `{ address: ':8080' }`; profiles only with `profiles: true`. Default: no endpoint.
-   */
-  http?: Pick<HttpOptions, 'address'> & Partial<HttpOptions>;
-  /**
-   * Checks of your own behind `/healthz` and `/readyz`, beside those of this process: each gives what is wrong, or undefined, and
-   * must not wait. A failed `live` check has Kubernetes restart the container. Default: none.
-   */
-  checks?: { readonly live?: HealthCheck; readonly ready?: HealthCheck };
-  /** Where the metrics are, also those of your own. Default: a registry of this provisioner's. */
-  registry?: MetricRegistry;
-  /** Called once before the controller runs, for example to keep it for `wakeVolume` and `retryFailed`. */
-  onController?: (controller: ProvisionController) => void;
-  /**
-   * Max duration of a shutdown, in milliseconds, at least 25,000: what is under way is aborted 4 s before its end, and
-   * the rest is for the last events and the Lease. The `terminationGracePeriodSeconds` of the Pod must be 5 s longer.
-   * Default 25,000.
-   */
-  drainMs?: number;
-  /** The process environment. Default: that of this process. */
-  environment?: Record<string, string | undefined>;
-  /** Default: those of this process. A second one ends it at once with exit code 1. */
-  signals?: SignalSource;
-}
+import { listenForShutdown, onceAborted, type Shutdown } from './shutdown.ts';
 
 /**
  * Runs a provisioner until SIGTERM or SIGINT. Then it takes no new work, finishes what is under way, releases the

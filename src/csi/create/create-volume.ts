@@ -82,10 +82,11 @@ export async function sendCreateVolume(
 }
 
 /**
- * Compares the driver's response with the request: the size, and that it says it used the content source. An id that is
- * empty or a topology that contradicts the request is accepted (CSI spec, `CreateVolumeResponse`).
+ * Compares the driver's response with the request: the size, and that it says it used the content source. A topology that
+ * contradicts the request is accepted (CSI spec, `CreateVolumeResponse`).
  *
- * @throws {ProvisionError} state `in-background` for a response without a volume: there is no id to delete.
+ * @throws {ProvisionError} state `in-background` for a response without a volume, or without its id, which the CSI spec
+ * requires: there is nothing that could be deleted.
  */
 function checkResponse(
   response: CreateVolumeResponse__Output,

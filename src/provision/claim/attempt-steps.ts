@@ -30,17 +30,13 @@ export interface AttemptSteps {
   /** A claim that no longer exists, and whose volume must be created nevertheless. */
   keptClaim(uid: string): PersistentVolumeClaim | undefined;
   /**
-   * Continues what an earlier attempt has begun.
+   * Continues what an earlier attempt has begun and recorded.
    *
    * @param claim - as it is now; undefined: it no longer exists.
-   * @returns an attempt to be carried out, `settled` when there is nothing to do here, undefined when nothing is open.
+   * @returns an attempt to be carried out, or `settled` when there is nothing to do here.
    * @throws when the claim must be requeued.
    */
-  resume(
-    uid: string,
-    claim: PersistentVolumeClaim | undefined,
-    signal: AbortSignal,
-  ): Promise<Attempt | 'settled' | undefined>;
+  resume(uid: string, claim: PersistentVolumeClaim | undefined, signal: AbortSignal): Promise<Attempt | 'settled'>;
   /** The checks before anything is planned. @throws when the claim must be requeued. */
   admit(options: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined>;
   /** Plans and records. @throws as `Recoverable.plan`, and what the journal throws. */

@@ -62,9 +62,9 @@ export class ClaimAttempt {
   async run(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
     const { steps, logger } = this.#options;
     const cached = await this.#currentClaim(uid, signal);
-    const open = await steps.resume(uid, cached, signal);
-    if (open === 'settled') return 'recovered';
-    if (open !== undefined) {
+    if (steps.hasRecord(uid)) {
+      const open = await steps.resume(uid, cached, signal);
+      if (open === 'settled') return 'recovered';
       this.#checkSlowSet(open.options.claim);
       return this.#measured(open.options.claim, () => this.#carryOut(open, signal));
     }

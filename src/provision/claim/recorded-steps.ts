@@ -82,10 +82,10 @@ export class RecordedSteps implements AttemptSteps {
     uid: string,
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
-  ): Promise<RecordedAttempt | 'settled' | undefined> {
+  ): Promise<RecordedAttempt | 'settled'> {
     const { provisioner, intents, revoker, store, clock, isKnownProvisioner } = this.#options;
     const intent = intents.get(uid);
-    if (intent === undefined) return undefined;
+    if (intent === undefined) return 'settled';
     const { record } = intent;
     if (isBeingUndone(intent, clock.monotonicMs()) || intent.served) return 'settled';
     const wish = await claimWish(record, claim, {

@@ -39,8 +39,9 @@ export class UnrecordedSteps implements AttemptSteps {
     return this.#kept.get(uid);
   }
 
-  resume(): Promise<undefined> {
-    return Promise.resolve(undefined);
+  /** Never called, as there is no record. */
+  resume(): Promise<'settled'> {
+    return Promise.resolve('settled');
   }
 
   admit(): Promise<undefined> {

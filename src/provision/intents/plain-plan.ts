@@ -1,13 +1,13 @@
-/** Plans are stored as JSON: what that would change must not work until the first crash. */
+/** Plans are stored as JSON and read back after a crash: what JSON would change is refused at the first attempt. */
 import type { Plan } from '../recoverable.ts';
 
-/** Longer arrays are checked once: plans share them. */
+/** An array with more items is checked once: plans share them, and they must not be modified. */
 const sharedLength = 100;
 const maxDepth = 100;
 
 const checked = new WeakSet<object>();
 
-/** @throws {TypeError} for a plan that JSON does not give back as it is: says which value, and where. */
+/** @throws {TypeError} for a plan that JSON does not give back as it is, apart from fields that are undefined: says which value, and where. */
 export function checkPlan(plan: unknown): asserts plan is Plan {
   if (isPlainObject(plan)) checkFields(plan, []);
   else throw refusal(plan, []);
@@ -18,7 +18,7 @@ type Path = readonly (string | number)[];
 function check(value: unknown, path: Path): void {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return;
   if (path.length > maxDepth)
-    throw new TypeError(`plan() returned an object that contains itself, or is nested too deeply`);
+    throw new TypeError('plan() returned an object that contains itself, or has more than 100 levels');
   if (Array.isArray(value)) checkItems(value, path);
   else if (isPlainObject(value)) checkFields(value, path);
   else throw refusal(value, path);
@@ -48,8 +48,8 @@ function isPlainObject(value: unknown): value is object {
 function refusal(value: unknown, path: Path): TypeError {
   const where = path.length === 0 ? '' : ` at ${JSON.stringify(path.join('.'))}`;
   return new TypeError(
-    `plan() returned ${kindOf(value)}${where}: a plan is stored as JSON, so it must be an object of \
-texts, finite numbers, booleans, null, arrays and plain objects`,
+    `plan() returned ${kindOf(value)}${where}: a plan is stored as JSON. It must be a plain object of \
+strings, finite numbers, booleans, null, arrays and plain objects`,
   );
 }
 
@@ -58,6 +58,6 @@ function kindOf(value: unknown): string {
   if (typeof value !== 'object') return `a ${typeof value}`;
   if (Array.isArray(value)) return 'an array';
   const { constructor } = value as { constructor?: { name: string } };
-  if (constructor === undefined || constructor === Object) return 'an object with toJSON, or of no class';
-  return `an instance of ${constructor.name}`;
+  if (constructor === undefined || constructor === Object) return 'an object with a method toJSON, or of no class';
+  return `an instance of ${constructor.name || 'a class without a name'}`;
 }

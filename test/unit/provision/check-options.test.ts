@@ -29,34 +29,35 @@ describe('the options of a controller', () => {
   const refused: [options: object, message: string][] = [
     [
       { provisionTimeoutMs: NaN },
-      'provisionTimeoutMs must be a number of milliseconds from 0 (0: no limit) to 2147483647, got NaN',
+      'provisionTimeoutMs must be between 0 and 2147483647 milliseconds (0: no limit), got NaN',
     ],
     [
       { deletionTimeoutMs: -1 },
-      'deletionTimeoutMs must be a number of milliseconds from 0 (0: no limit) to 2147483647, got -1',
+      'deletionTimeoutMs must be between 0 and 2147483647 milliseconds (0: no limit), got -1',
     ],
-    [{ maxCallMs: Infinity }, 'maxCallMs must be a number of milliseconds from 1 to 2147483647, got Infinity'],
-    [{ resyncMs: '900000' }, 'resyncMs must be a number of milliseconds from 1 to 2147483647, got "900000"'],
-    [{ workers: 0 }, 'workers must be a whole number from 1, got 0'],
-    [{ workers: 1.5 }, 'workers must be a whole number from 1, got 1.5'],
-    [{ failedDeleteThreshold: -1 }, 'failedDeleteThreshold must be a whole number from 0 (0: never), got -1'],
+    [{ maxCallMs: Infinity }, 'maxCallMs must be between 1 and 2147483647 milliseconds, got Infinity'],
+    [{ resyncMs: '900000' }, 'resyncMs must be between 1 and 2147483647 milliseconds, got "900000"'],
+    [{ workers: 0 }, 'workers must be an integer of at least 1, got 0'],
+    [{ workers: 1.5 }, 'workers must be an integer of at least 1, got 1.5'],
+    [
+      { failedDeleteThreshold: -1 },
+      'failedDeleteThreshold must be an integer of at least 0 (0: never give up), got -1',
+    ],
     [{ save: { kind: 'que' } }, 'save.kind must be "blocking" or "queue", got "que"'],
     [{ save: {} }, 'save.kind must be "blocking" or "queue", got undefined'],
     [{ save: 'queue' }, 'save must be an object, got "queue"'],
     [{ save: { kind: 'queue' } }, 'save.limiter must be an object with methods when, forget, failures, got undefined'],
-    [{ save: { kind: 'blocking', attempts: 0 } }, 'save.attempts must be a whole number from 1, got 0'],
+    [{ save: { kind: 'blocking', attempts: 0 } }, 'save.attempts must be an integer of at least 1, got 0'],
+    [{ limiter: { when: never } }, 'limiter must be an object with methods when, forget, failures, got [Object]'],
+    [{ additionalProvisionerNames: 'b' }, 'additionalProvisionerNames must be an array of non-empty strings, got "b"'],
     [
-      { limiter: { when: never } },
-      'limiter must be an object with methods when, forget, failures, got { when: [Function: never] }',
+      { fieldManager: 'a'.repeat(129) },
+      `fieldManager must be a string of 1 to 128 characters, got "${'a'.repeat(129)}"`,
     ],
-    [
-      { additionalProvisionerNames: 'b' },
-      'additionalProvisionerNames must be an array of texts that are not empty, got "b"',
-    ],
-    [{ fieldManager: 'a'.repeat(129) }, `fieldManager must be a text of 1 to 128 characters, got "${'a'.repeat(129)}"`],
     [{ addFinalizer: 'yes' }, 'addFinalizer must be true or false, got "yes"'],
     [{ volumeName: 'pvc' }, 'volumeName must be a function, got "pvc"'],
-    [{ keepLastErrors: 'long' }, 'keepLastErrors must be true or false or "short", got "long"'],
+    [{ keepLastErrors: 'long' }, 'keepLastErrors must be true, false or "short", got "long"'],
+    [{ permit: {} }, 'permit must be an object with a boolean isValid and a method renewed, got {}'],
     [{ transport: undefined }, 'transport must be an object with a method stream, got undefined'],
   ];
   for (const [options, message] of refused) {
@@ -82,17 +83,18 @@ describe('the options of runProvisioner', () => {
   });
 
   const refused: [options: object, message: string][] = [
-    [{ drainMs: 1000 }, 'drainMs must be a number of milliseconds from 25000 to 2147483647, got 1000'],
+    [{ drainMs: 1000 }, 'drainMs must be between 25000 and 2147483647 milliseconds, got 1000'],
     [{ leaderElection: 'yes' }, 'leaderElection must be true, false or an object with settings, got "yes"'],
     [
       { leaderElection: { leaseDurationMs: NaN } },
-      'leaderElection.leaseDurationMs must be a number of milliseconds from 1000 to 2147483647, got NaN',
+      'leaderElection.leaseDurationMs must be between 1000 and 2147483647 milliseconds, got NaN',
     ],
     [{ intentJournal: 'Lease' }, 'intentJournal must be "lease" or "off", got "Lease"'],
-    [{ http: { port: 8080 } }, 'http.address must be a text that is not empty, got undefined'],
+    [{ http: { port: 8080 } }, 'http.address must be a non-empty string, got undefined'],
     [{ checks: { live: true } }, 'checks.live must be a function, got true'],
-    [{ soleInstance: '' }, 'soleInstance must be a text that is not empty, got ""'],
-    [{ workers: 0 }, 'workers must be a whole number from 1, got 0'],
+    [{ leaderElection: { namespace: 5 } }, 'leaderElection.namespace must be a string, got 5'],
+    [{ soleInstance: '' }, 'soleInstance must be a non-empty string, got ""'],
+    [{ workers: 0 }, 'workers must be an integer of at least 1, got 0'],
     [{ registry: {} }, 'registry must be an object with methods registerMetric, metrics, got {}'],
   ];
   for (const [options, message] of refused) {

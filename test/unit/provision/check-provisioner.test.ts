@@ -29,7 +29,9 @@ describe('a provisioner', () => {
         'provisioner must have a method provision, or implement Recoverable, of which it lacks ' +
         'plan, fulfil, revoke, storageKeys, handleKey',
     });
-    assert.throws(() => checkProvisioner(undefined), /^TypeError: provisioner must have a method provision, or /);
+    for (const nothing of [undefined, null]) {
+      assert.throws(() => checkProvisioner(nothing), /^TypeError: provisioner must have a method provision, or /);
+    }
   });
 
   for (const method of ['plan', 'fulfil', 'revoke', 'storageKeys', 'handleKey'] as const) {
@@ -38,7 +40,7 @@ describe('a provisioner', () => {
       for (const given of [lacking, { ...plain, ...lacking }, { ...plain, ...lacking, [`${method}s`]: never }]) {
         assert.throws(() => checkProvisioner(given), {
           name: 'TypeError',
-          message: new RegExp(`of the methods of Recoverable, and lacks ${method}: its attempts would not be recorded`),
+          message: new RegExp(`but not ${method}: it would not be Recoverable`),
         });
         assert.equal(isRecoverable(given as Provisioner), false);
       }

@@ -31,7 +31,7 @@ describe('a plan', () => {
     ['a Buffer', { data: Buffer.from('a') }, 'an instance of Buffer at "data"'],
     ['an object of a class', { folder: new Folder() }, 'an instance of Folder at "folder"'],
     ['a function', { make: () => 1 }, 'a function at "make"'],
-    ['toJSON', { at: { toJSON: () => 'a' } }, 'an object with toJSON, or of no class at "at"'],
+    ['toJSON', { at: { toJSON: () => 'a' } }, 'an object with a method toJSON, or of no class at "at"'],
     ['nothing', undefined, 'undefined'],
     ['an array for an object', ['a'], 'an array'],
     ['a text for an object', 'a', 'a string'],
@@ -40,7 +40,8 @@ describe('a plan', () => {
     test(`is refused with ${title}, whose place is named`, () => {
       assert.throws(
         () => checkPlan(plan),
-        (error: Error) => error instanceof TypeError && error.message.startsWith(`plan() returned ${kind}: a plan is `),
+        (error: Error) =>
+          error instanceof TypeError && error.message.startsWith(`plan() returned ${kind}: a plan is stored as JSON`),
       );
     });
   }

@@ -1,0 +1,75 @@
+/** What `runProvisioner` is given. */
+import type { MetricRegistry } from '../base/metrics.ts';
+import type { ConnectOptions } from '../kube/client/connect.ts';
+import type { ProvisionController } from '../provision/provision-controller.ts';
+import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
+import type { Provisioner } from '../provision/provisioner.ts';
+import type { Recoverable } from '../provision/recoverable.ts';
+import type { ElectionSettings } from './election.ts';
+import type { HttpOptions } from './endpoint.ts';
+import type { HealthCheck } from './health.ts';
+import type { ProvisionerParts } from './provisioner-parts.ts';
+import type { SignalSource } from './shutdown.ts';
+
+/** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
+export interface RunProvisionerOptions extends Omit<
+  ProvisionControllerOptions,
+  | 'provisioner'
+  | 'transport'
+  | 'informers'
+  | 'recorder'
+  | 'metrics'
+  | 'queueMetrics'
+  | 'intentJournal'
+  | 'journalMetrics'
+  | 'permit'
+> {
+  /** The provisioner, or what makes it, once this process leads: before the first claim is served. */
+  provisioner:
+    | Provisioner
+    | Recoverable<object>
+    | ((parts: ProvisionerParts) => Provisioner | Recoverable<object> | Promise<Provisioner | Recoverable<object>>);
+  /** Where the API server is. Default: `KUBECONFIG`, else the service account of the pod. */
+  connection?: Omit<ConnectOptions, 'environment' | 'logger' | 'clock'>;
+  /**
+   * Any number of instances may run, also on one machine, of which one works: it holds a Lease that is named after the
+   * provisioner, in the namespace of the pod. True: with the times of Kubernetes' own controllers. Default: no election.
+   */
+  leaderElection?: boolean | ElectionSettings;
+  /**
+   * Where the volumes of a `Recoverable` provisioner are recorded before they are made: in annotations of Leases, which are
+   * named `<Lease of the election>-journal-<n>` and in its namespace. Needs get, create and update there. Default `lease`;
+   * `off` where the election has to do without Leases.
+   */
+  intentJournal?: 'lease' | 'off';
+  /**
+   * Names what only one process can use at a time, such as a disk; other processes of the same provisioner may run with
+   * other disks. Without leader election, records of an earlier process of this name are then adopted at once, and not only once
+   * it has been silent for half a minute. Default: nothing is known of earlier processes.
+   */
+  soleInstance?: string | undefined;
+  /**
+   * Serves metrics (`/metrics`, or `metricsPath`), liveness (`/healthz`) and readiness (`/readyz`), such as with
+   * `{ address: ':8080' }`; profiles only with `profiles: true`. Default: no endpoint.
+   */
+  http?: Pick<HttpOptions, 'address'> & Partial<HttpOptions>;
+  /**
+   * Checks of your own behind `/healthz` and `/readyz`, beside those of this process: each gives what is wrong, or undefined, and
+   * must not wait. A failed `live` check has Kubernetes restart the container. Default: none.
+   */
+  checks?: { readonly live?: HealthCheck; readonly ready?: HealthCheck };
+  /** Where the metrics are, also those of your own. Default: a registry of this provisioner's. */
+  registry?: MetricRegistry;
+  /** Called once before the controller runs, for example to keep it for `wakeVolume` and `retryFailed`. */
+  onController?: (controller: ProvisionController) => void;
+  /**
+   * Max duration of a shutdown, in milliseconds, at least 25,000: what is under way is aborted 4 s before its end, and
+   * the rest is for the last events and the Lease. The `terminationGracePeriodSeconds` of the Pod must be 5 s longer.
+   * Default 25,000.
+   */
+  drainMs?: number;
+  /** The process environment. Default: that of this process. */
+  environment?: Record<string, string | undefined>;
+  /** Default: those of this process. A second one ends it at once with exit code 1. */
+  signals?: SignalSource;
+}
