@@ -29,7 +29,7 @@ metadata:
 provisioner: {{ include "nfs-subdir-external-provisioner.provisionerName" .root | quote }}
 allowVolumeExpansion: {{ .class.allowVolumeExpansion }}
 reclaimPolicy: {{ .class.reclaimPolicy }}
-volumeBindingMode: {{ .class.volumeBindingMode }}
+volumeBindingMode: {{ .class.volumeBindingMode | default "Immediate" }}
 parameters:
   {{- include "nfs-subdir-external-provisioner.classParameters" .class | nindent 2 }}
 {{- with .mountOptions }}
