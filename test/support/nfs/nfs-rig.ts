@@ -91,12 +91,17 @@ EXPORT_DEFAULTS
 `;
   }
 
-  /** Starts the provisioner outside of the cluster, beside other flags. */
-  async start(options: { kubeconfig: string; args: readonly string[]; path?: string }): Promise<StartedProcess> {
+  /** Starts the provisioner outside of the cluster, beside other flags. @param options.env - further variables. */
+  async start(options: {
+    kubeconfig: string;
+    args: readonly string[];
+    path?: string;
+    env?: Record<string, string>;
+  }): Promise<StartedProcess> {
     const started = await startProcess({
       program: process.execPath,
       args: this.#arguments(options),
-      env: { PATH: `${options.path === undefined ? '' : `${options.path}:`}${this.#programs.path}` },
+      env: { ...options.env, PATH: `${options.path === undefined ? '' : `${options.path}:`}${this.#programs.path}` },
     });
     this.#started.push(started);
     return started;

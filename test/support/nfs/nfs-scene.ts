@@ -71,7 +71,10 @@ export class NfsScene implements AsyncDisposable {
   }
 
   /** Starts the provisioner with further flags. */
-  async start(args: readonly string[] = [], options: { path?: string; kubeconfig?: string } = {}): Promise<void> {
+  async start(
+    args: readonly string[] = [],
+    options: { path?: string; kubeconfig?: string; env?: Record<string, string> } = {},
+  ): Promise<void> {
     const { kubeconfig } = this;
     const given = { kubeconfig, args: ['-provisioner', this.provisioner, ...args], ...options };
     this.#program = await this.rig.start(given);
