@@ -9,7 +9,12 @@ import { load, loadAll } from 'js-yaml';
 import { ChartObjects } from '../../support/helm/chart-objects.ts';
 import { chartsFolder, Helm, type Values } from '../../support/helm/helm.ts';
 import { helmForTests } from '../../support/helm/helm-for-tests.ts';
-import { oldestSubdirDefaults, serverDefaults, subdirDefaults } from '../../support/helm/original-values.ts';
+import {
+  oldestServerDefaults,
+  oldestSubdirDefaults,
+  serverDefaults,
+  subdirDefaults,
+} from '../../support/helm/original-values.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const helmFound = await helmForTests();
@@ -19,7 +24,12 @@ interface Chart {
   manifests: string;
   /** What its install needs. */
   required: Values;
-  originals: { version: string; defaults: Values }[];
+  originals: {
+    version: string;
+    defaults: Values;
+    /** Values by which these defaults differ in more than the image. */
+    apart?: Values;
+  }[];
   /** What the rights of deploy/ do not have: the original needs it, and an image of it may still be in the values. */
   ofOriginalAlone: string[];
 }
@@ -44,7 +54,14 @@ const charts: Chart[] = [
     name: 'nfs-server-provisioner',
     manifests: 'nfs-server',
     required: {},
-    originals: [{ version: '1.8.0', defaults: serverDefaults }],
+    originals: [
+      { version: '1.8.0', defaults: serverDefaults },
+      {
+        version: '1.3.1',
+        defaults: oldestServerDefaults,
+        apart: { securityContext: null, storageClass: { mountOptions: ['vers=3'] } },
+      },
+    ],
     ofOriginalAlone: [
       'ClusterRole persistentvolumeclaims update',
       'ClusterRole events list watch',
@@ -168,13 +185,13 @@ for (const { name, manifests, required, originals, ofOriginalAlone } of charts) 
       assert.deepEqual([...new Set(unexplained)].sort(), extra.sort());
     });
 
-    for (const { version, defaults } of originals) {
+    for (const { version, defaults, apart } of originals) {
       test(`renders the same objects with the defaults of ${version}, as with --reuse-values, but for the image`, async () => {
         const copy = join(folder, version);
         await cp(chart, copy, { recursive: true });
         await writeFile(join(copy, 'values.yaml'), JSON.stringify(defaults));
         const reused = new ChartObjects(await helm.template({ chart: copy, values: required }));
-        const fresh = new ChartObjects(await helm.template({ chart, values: required }));
+        const fresh = new ChartObjects(await helm.template({ chart, values: { ...required, ...apart } }));
         const { repository, tag } = defaults['image'] as { repository: string; tag: string };
         assert.equal(reused.container.image, `${repository}:${tag}`);
         fresh.container.image = reused.container.image;

@@ -107,3 +107,35 @@ export const serverDefaults: Values = {
   tolerations: [],
   affinity: {},
 };
+
+/** Of nfs-server-provisioner 1.3.1, which had fewer of them; its capabilities were no value. */
+export const oldestServerDefaults: Values = {
+  replicaCount: 1,
+  image: { repository: 'k8s.gcr.io/sig-storage/nfs-provisioner', tag: 'v3.0.0', pullPolicy: 'IfNotPresent' },
+  extraArgs: {},
+  service: {
+    type: 'ClusterIP',
+    nfsPort: 2049,
+    nlockmgrPort: 32803,
+    mountdPort: 20048,
+    rquotadPort: 875,
+    rpcbindPort: 111,
+    statdPort: 662,
+    externalIPs: [],
+  },
+  persistence: { enabled: false, accessMode: 'ReadWriteOnce', size: '1Gi' },
+  storageClass: {
+    create: true,
+    defaultClass: false,
+    name: 'nfs',
+    allowVolumeExpansion: true,
+    parameters: {},
+    mountOptions: ['vers=3'],
+    reclaimPolicy: 'Delete',
+  },
+  rbac: { create: true, serviceAccountName: 'default' },
+  resources: {},
+  nodeSelector: {},
+  tolerations: [],
+  affinity: {},
+};

@@ -26,9 +26,9 @@
 {{- end -}}
 
 {{- define "nfs-server-provisioner.priorityClassName" -}}
-{{- if .Values.priorityClass.name -}}
+{{- if (.Values.priorityClass).name -}}
 {{- .Values.priorityClass.name -}}
-{{- else if .Values.priorityClass.create -}}
+{{- else if (.Values.priorityClass).create -}}
 {{- include "nfs-server-provisioner.fullname" . -}}
 {{- end -}}
 {{- end -}}

@@ -8,12 +8,16 @@
 {{- if not .Values.persistence.enabled -}}
 {{- $warnings = append $warnings "persistence.enabled is false: all volumes are lost with the Pod." -}}
 {{- end -}}
-{{- range $name, $value := dict "persistence.enabled" .Values.persistence.enabled "storageClass.create" .Values.storageClass.create "storageClass.defaultClass" .Values.storageClass.defaultClass "rbac.create" .Values.rbac.create "priorityClass.create" .Values.priorityClass.create -}}
+{{- range $name, $value := dict "persistence.enabled" .Values.persistence.enabled "storageClass.create" .Values.storageClass.create "storageClass.defaultClass" .Values.storageClass.defaultClass "rbac.create" .Values.rbac.create "priorityClass.create" (.Values.priorityClass).create -}}
 {{- if kindIs "string" $value -}}
 {{- if eq $value "false" -}}
 {{- $warnings = append $warnings (printf "%s is the text \"false\", which counts as true; set it to false without quotes." $name) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- $context := .Values.securityContext | default dict -}}
+{{- if not (or $context.privileged (has "DAC_READ_SEARCH" (($context.capabilities).add | default list)) (has "ALL" (($context.capabilities).add | default list))) -}}
+{{- $warnings = append $warnings "securityContext does not add the capability DAC_READ_SEARCH, without which no file can be opened. With --reuse-values and a chart of before 1.7.0 it is missing: upgrade with --reset-then-reuse-values." -}}
 {{- end -}}
 {{- if gt (int .Values.replicaCount) 1 -}}
 {{- $warnings = append $warnings "With several replicas no claim is served: the Service has to lead to one Pod, on whose disk the volumes are. Set replicaCount to 1." -}}
