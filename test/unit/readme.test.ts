@@ -15,7 +15,9 @@ const read = (name: string): string => readFileSync(path.join(root, name), 'utf8
 const exists = (name: string): boolean => existsSync(path.join(root, name));
 
 /** All but the changelog, which may name what is gone. */
-const pages = globSync(['*.md', '{docs,sandbox,.github}/**/*.md', 'provisioners/*/*.md'], { cwd: root })
+const pages = globSync(['*.md', '{docs,sandbox,.github}/**/*.md', 'provisioners/*/*.md', 'deploy/charts/*/*.md'], {
+  cwd: root,
+})
   .filter((name) => name !== 'CHANGELOG.md')
   .toSorted();
 
@@ -45,6 +47,7 @@ const otherFlags = new Set([
   '--disable-sigusr1', // Node.js
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as', '--overwrite'], // kubectl
+  ...['--set', '--atomic', '--reuse-values', '--reset-then-reuse-values', '--rollback-on-failure', '--values'], // helm
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
   ...['--second-look', '--delete', '--yes', '--nobody-keeps-it', '--secret'], // csi-provisioner audit
   ...['--driver', '--resume', '--wait', '--uid', '--from', '--silence'], // csi-provisioner journal
