@@ -13,7 +13,7 @@ import { connectAdmin, ifFound, type Admin } from '../support/admin.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { chartsFolder, Helm, HelmError, type Values } from '../support/helm/helm.ts';
-import { helmForTests } from '../support/helm/helm-for-tests.ts';
+import { helmOnKubernetes } from '../support/helm/helm-for-tests.ts';
 import { originalCharts, serverStandIn } from '../support/helm/original-releases.ts';
 import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
 import { isThere, NfsScene } from '../support/nfs/nfs-scene.ts';
@@ -22,18 +22,16 @@ import { changesBetween, HelmRelease } from './helm-release.ts';
 
 const chartName = 'nfs-server-provisioner';
 const ours = join(chartsFolder, chartName);
-const helmFound = await helmForTests();
+const helmFound = await helmOnKubernetes();
 const nfsPrograms = await findNfsPrograms();
-const isReal = process.env['E2E_TARGET'] === 'kubernetes';
-const originals = originalCharts();
+const originals = helmFound.skip === false ? originalCharts() : undefined;
 const changesOfUpgrade = { changed: ['StatefulSet'], added: ['Role', 'RoleBinding'], lost: [] };
 
 for (const { from, folder: given } of [
   { from: 'a stand-in for the original', folder: undefined },
   ...(originals === undefined ? [] : [{ from: 'the original', folder: join(originals, chartName) }]),
 ]) {
-  const skip = isReal ? helmFound.skip : 'needs the real control plane';
-  describe(`helm upgrade from ${from} to ${chartName}`, { skip }, () => {
+  describe(`helm upgrade from ${from} to ${chartName}`, { skip: helmFound.skip }, () => {
     const id = randomBytes(4).toString('hex');
     const releases: HelmRelease[] = [];
     let cluster: Cluster;
