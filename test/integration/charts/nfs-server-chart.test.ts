@@ -85,7 +85,9 @@ describe('the chart nfs-server-provisioner', { skip: helmFound.skip }, () => {
 
     test('are refused where they are too long for Pods of a StatefulSet', async () => {
       assert.match(await refusal({}, { release: 'a'.repeat(40) }), /is too long: .*set fullnameOverride/);
-      await render({}, { release: 'a'.repeat(52 - chartName.length - 1) });
+      const longest = 'a'.repeat(52 - chartName.length - 1);
+      await render({}, { release: longest });
+      await refusal({}, { release: `${longest}a` });
     });
 
     test('are in another namespace with namespaceOverride, but for those of the cluster', async () => {
