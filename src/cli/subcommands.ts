@@ -8,6 +8,7 @@ import type { FoundSubcommand } from './run-subcommand.ts';
 import type { Subcommand } from './subcommand-call.ts';
 import { auditVolumes } from './audit-command.ts';
 import { manageJournal } from './journal-command.ts';
+import { preflight } from './preflight/preflight-command.ts';
 import { explainWhy } from './why.ts';
 
 interface SubcommandEntry {
@@ -34,6 +35,10 @@ const subcommands: Readonly<Record<string, SubcommandEntry>> = {
   journal: {
     run: manageJournal,
     summary: 'list, export, adopt or discard the records of the intent journal, or drain it',
+  },
+  preflight: {
+    run: preflight,
+    summary: "say what replacing the Go sidecar changes, from a driver's manifests",
   },
 };
 
@@ -80,6 +85,6 @@ function editsTo(name: string, word: string): number {
 
 /** What the help of the program says about its subcommands. */
 export function subcommandHelp(): string {
-  const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`);
+  const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(11)}${summary}`);
   return ['Subcommands, before or after flags (each has --help)', ...rows, ''].join('\n');
 }

@@ -51,6 +51,7 @@ const otherFlags = new Set([
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
   ...['--second-look', '--delete', '--yes', '--nobody-keeps-it', '--secret'], // csi-provisioner audit
   ...['--driver', '--resume', '--wait', '--uid', '--from', '--silence'], // csi-provisioner journal
+  ...['--recursive', '--strict'], // csi-provisioner preflight
   ...['--enable-node-deployment'], // a wrong name in a text that is a contract
 ]);
 

@@ -6,8 +6,10 @@ import { ApiError, TransportError } from '../../kube/client/api-error.ts';
 import { KubeClient } from '../../kube/client/kube-client.ts';
 import { manageJournal } from '../journal-command.ts';
 import { connectCluster } from '../cluster-connection.ts';
+import { preflight } from '../preflight/preflight-command.ts';
 import { argumentSteps, canonicalFlags } from '../argument-steps.ts';
 import { fieldManager } from '../kubernetes.ts';
+import { programInImage } from '../program-in-image.ts';
 import {
   type Subcommand,
   type SubcommandCall,
@@ -22,8 +24,6 @@ export const program = 'kubectl csi';
 
 /** Wrong arguments, or the sidecar was not found. */
 const failureCode = 1;
-/** Where images of this project have the program. */
-const programInPod = ['/nodejs/bin/node', '/csi-provisioner.mjs'];
 /** Flags of the sidecar that decide what `audit` reads. */
 const auditedFlags = [
   'csi-address',
@@ -38,6 +38,7 @@ export const commands: Readonly<Record<string, { run: Subcommand; summary: strin
   why: { run: explainWhy, summary: 'explain why a claim is not bound, or why a volume stays' },
   audit: { run: auditInPod, summary: "compare the driver's volumes with PersistentVolumes and the intent journal" },
   journal: { run: journal, summary: 'list, export, adopt or discard the records of the intent journal, or drain it' },
+  preflight: { run: preflight, summary: "say what replacing the Go sidecar changes, from a driver's manifests" },
   open: { run: openPage, summary: 'forward a port to the status page of the leader, and print its URL' },
 };
 
@@ -63,7 +64,7 @@ async function auditInPod(call: SubcommandCall): Promise<number> {
   const isTerminal = call.stdin.isTTY === true && call.stdout.isTTY === true;
   const own = flagsOf(sidecar).filter((flag) => auditedFlags.some((name) => flag.startsWith(`--${name}=`)));
   const args = ['exec', ...connectionArgs(flags), ...(isTerminal ? ['-it'] : []), '-n', sidecar.namespace, sidecar.pod];
-  const inPod = [...programInPod, 'audit', ...own, ...rest];
+  const inPod = [...programInImage, 'audit', ...own, ...rest];
   return await ended(kubectl([...args, '-c', sidecar.container, '--', ...inPod], { stdio: 'inherit' }));
 }
 

@@ -21,7 +21,7 @@ async function main(): Promise<void> {
 }
 
 function help(): string {
-  const rows = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`);
+  const rows = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(11)}${summary}`);
   return [`Usage: ${program} COMMAND [options]`, '', 'Commands (each has --help)', ...rows, ''].join('\n');
 }
 

@@ -6,6 +6,7 @@ import { csiDrivers, pods } from '../../explain/cluster-objects.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { leaseName } from '../../run/lease-name.ts';
+import { expandVariables } from '../expand-variables.ts';
 
 interface Container {
   name: string;
@@ -134,7 +135,7 @@ function containerOf(pod: Pod, named: string | undefined): Container {
   throw new NoSidecarError(`Pod ${pod.metadata.name}: ${what}. Choose one with --container: ${names}`);
 }
 
-/** As the kubelet replaces `$(NAME)` (Kubernetes page "Define Dependent Environment Variables"); what it has from elsewhere stays. */
+/** As the kubelet passes them; a reference to what it has from elsewhere stays. */
 function expandedArgs(pod: Pod, { args = [], env = [] }: Container): string[] {
   const fields: Readonly<Record<string, string | undefined>> = {
     'metadata.name': pod.metadata.name,
@@ -144,7 +145,5 @@ function expandedArgs(pod: Pod, { args = [], env = [] }: Container): string[] {
   const values = new Map(
     env.map(({ name, value, valueFrom }) => [name, value ?? fields[valueFrom?.fieldRef?.fieldPath ?? '']]),
   );
-  return args.map((arg) =>
-    arg.replaceAll(/\$\(([A-Za-z_][A-Za-z0-9_]*)\)/g, (text, name: string) => values.get(name) ?? text),
-  );
+  return args.map((arg) => expandVariables(arg, values));
 }

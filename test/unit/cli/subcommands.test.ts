@@ -60,6 +60,7 @@ describe('findSubcommand', () => {
     ['audits', 'audit'],
     ['jurnal', 'journal'],
     ['journals', 'journal'],
+    ['prefligth', 'preflight'],
   ] as const) {
     test(`${word} ends with code 2 and names ${meant}`, () => {
       assert.throws(() => findSubcommand('/csi-provisioner', ['--v=5', word, 'audit']), {

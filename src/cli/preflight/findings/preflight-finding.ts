@@ -1,0 +1,73 @@
+/** What `preflight` says of a container; `docs/preflight.md` has all kinds, and each has a file of its own. */
+import type { SidecarFacts } from '../sidecar-facts.ts';
+
+export const findingNames = [
+  'command',
+  'arguments',
+  'exec',
+  'user',
+  'architecture',
+  'missing-right',
+  'rights-unknown',
+  'no-journal',
+  'conditional-rights',
+  'memory',
+  'cpu',
+  'two-at-once',
+  'every-node',
+  'several-provisioners',
+  'probe',
+  'release',
+  'timeout',
+  'grace-period',
+  'flags',
+  'seccomp',
+  'shared-token',
+  'journal-writers',
+] as const;
+
+export type FindingName = (typeof findingNames)[number];
+
+/**
+ * - `must`: something that works with the Go sidecar does not work until it is changed, or nothing works either way.
+ * - `warning`: it works as before; something should be changed.
+ * - `note`: what is different, with nothing to do.
+ */
+export type FindingLevel = 'must' | 'warning' | 'note';
+
+export const findingLevels: readonly FindingLevel[] = ['must', 'warning', 'note'];
+
+/** A rule of a role. */
+export interface MissingRule {
+  /** Undefined: of a ClusterRole with a ClusterRoleBinding. */
+  namespace: string | undefined;
+  /** It is for one namespace, whose name may be unknown. */
+  isNamespaced: boolean;
+  apiGroup: string;
+  resource: string;
+  verbs: readonly string[];
+  /** What it is for. */
+  feature: string;
+}
+
+/** What a check has found. */
+export interface Found {
+  level: FindingLevel;
+  /** Sentences, with a full stop. */
+  message: string;
+  /** What to do, with a full stop; empty where nothing is to be done. */
+  cure?: string;
+  rules?: readonly MissingRule[];
+  /** The rules are needed only where something is used. */
+  isConditional?: boolean;
+}
+
+export interface FindingDefinition {
+  readonly name: FindingName;
+  /** @throws {ManifestError} */
+  readonly check: (facts: SidecarFacts) => readonly Found[];
+}
+
+export function defineFinding(definition: FindingDefinition): FindingDefinition {
+  return definition;
+}

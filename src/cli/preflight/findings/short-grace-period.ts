@@ -1,0 +1,24 @@
+/** The Pod is killed before a shutdown can have ended. */
+import { shutdownTimes } from '../../../run/shutdown.ts';
+import { defineFinding } from './preflight-finding.ts';
+
+/** Of Kubernetes, in seconds. */
+const defaultSeconds = 30;
+
+export const shortGracePeriod = defineFinding({
+  name: 'grace-period',
+  check({ workload: { pod }, arguments: { config } }) {
+    if (config?.featureGates.releaseLeaderElectionOnExit !== true) return [];
+    const given = pod.number('terminationGracePeriodSeconds');
+    const seconds = given ?? defaultSeconds;
+    const { gracePeriodSeconds } = shutdownTimes(config.csiTimeoutMs);
+    if (seconds >= gracePeriodSeconds) return [];
+    return [
+      {
+        level: 'warning',
+        message: `terminationGracePeriodSeconds is ${seconds}${given === undefined ? ', the default' : ''}, and with this --timeout a shutdown needs up to ${gracePeriodSeconds} where a call is under way. The kubelet would kill the process before, as the Go sidecar ends at once in any case: the Lease has to expire, and the next leader repeats the call.`,
+        cure: `Set terminationGracePeriodSeconds: ${gracePeriodSeconds}. A node with a driver that hangs then takes as long to drain: where ${seconds} s are enough for a usual call, leave it.`,
+      },
+    ];
+  },
+});

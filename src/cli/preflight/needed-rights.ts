@@ -1,0 +1,341 @@
+/** What the sidecar asks of the Kubernetes API, for which of its features, and what is lost without it. */
+import { storageCapacities } from '../../capacity/storage-capacity.ts';
+import { volumeAttachments } from '../../csi/attachments.ts';
+import { secrets } from '../../csi/secrets/read-secret.ts';
+import { volumeSnapshotContents, volumeSnapshots } from '../../csi/sources/snapshot-objects.ts';
+import { csiNodeResource, nodeResource } from '../../csi/topology/topology-nodes.ts';
+import { volumeAttributesClasses } from '../../csi/volume-attributes-class.ts';
+import { pods } from '../../explain/cluster-objects.ts';
+import { events } from '../../kube/events/event-recorder.ts';
+import { leases, lockVerbs } from '../../kube/election/lease-record.ts';
+import type { Resource } from '../../kube/kube-object.ts';
+import { persistentVolumeClaims, persistentVolumes, storageClasses } from '../../provision/objects.ts';
+import { referenceGrants } from '../../provision/reference-grant.ts';
+import type { Namespace } from './access.ts';
+import {
+  attachesVolumes,
+  type FeatureState,
+  namesAttributesClasses,
+  namesSecrets,
+  restoresSnapshots,
+  usesTopology,
+} from './feature-signs.ts';
+import type { FindingLevel } from './findings/preflight-finding.ts';
+import type { SidecarFacts } from './sidecar-facts.ts';
+
+/** What rights are needed for. */
+export const rightsFeatures = [
+  'provisioning',
+  'events',
+  'journal',
+  'leader-election',
+  'topology',
+  'capacity',
+  'attachments',
+  'snapshots',
+  'snapshot-protection',
+  'clones',
+  'attributes-classes',
+  'cross-namespace-sources',
+  'secrets',
+  'node-deployment',
+] as const;
+
+export type RightsFeature = (typeof rightsFeatures)[number];
+
+/** Verbs on one resource that are needed together. */
+export interface NeededRights {
+  feature: RightsFeature;
+  resource: Resource;
+  verbs: readonly string[];
+  /** Where it is needed: in the namespace of the Lease, in that of the capacity objects, somewhere, or everywhere. Default: everywhere. */
+  where?: 'lock' | 'capacity' | 'anywhere';
+  /** Default: always. */
+  state?: (facts: SidecarFacts) => FeatureState;
+  /** How much it matters while the feature is on. */
+  level: FindingLevel;
+  /** What is lost, as a clause without a full stop. */
+  without: string;
+  /** Whether the Go sidecar needs it as well, from which release on. */
+  go: 'needs it too' | 'needs it since v5.0' | 'needs it since v6.2' | 'does not need it';
+}
+
+const off: FeatureState = { state: 'off', why: '' };
+const cached = ['list', 'watch'] as const;
+
+/** With the same verbs as the manifests of `deploy/`, which a test compares. */
+export const neededRights: readonly NeededRights[] = [
+  {
+    feature: 'provisioning',
+    resource: persistentVolumes,
+    verbs: ['list', 'watch', 'create', 'delete'],
+    level: 'must',
+    without: 'no volume is provisioned or deleted',
+    go: 'needs it too',
+  },
+  {
+    feature: 'provisioning',
+    resource: persistentVolumes,
+    verbs: ['patch'],
+    level: 'must',
+    without:
+      'a volume stays in the phase Terminating once its storage is deleted, since its finalizer cannot be removed',
+    go: 'needs it since v5.0',
+  },
+  {
+    feature: 'provisioning',
+    resource: persistentVolumeClaims,
+    verbs: cached,
+    level: 'must',
+    without: 'no claim is provisioned',
+    go: 'needs it too',
+  },
+  {
+    feature: 'provisioning',
+    resource: persistentVolumeClaims,
+    verbs: ['update'],
+    level: 'must',
+    without: 'a claim whose node has no room keeps that node, and no claim is cloned',
+    go: 'needs it too',
+  },
+  {
+    feature: 'provisioning',
+    resource: persistentVolumeClaims,
+    verbs: ['get'],
+    level: 'must',
+    without:
+      'a claim whose node has no room keeps that node, no claim is cloned, and what was created for a claim that is gone is not deleted',
+    go: 'does not need it',
+  },
+  {
+    feature: 'provisioning',
+    resource: storageClasses,
+    verbs: cached,
+    level: 'must',
+    without: 'no claim is provisioned',
+    go: 'needs it too',
+  },
+  {
+    feature: 'provisioning',
+    resource: storageClasses,
+    verbs: ['get'],
+    level: 'note',
+    without:
+      'a claim that is older than its class may be reported as one without a class, and each such read is logged',
+    go: 'does not need it',
+  },
+  {
+    feature: 'events',
+    resource: events,
+    verbs: ['create', 'patch'],
+    level: 'warning',
+    without: 'users do not see why a claim waits',
+    go: 'needs it too',
+  },
+  {
+    feature: 'journal',
+    resource: leases,
+    verbs: lockVerbs,
+    where: 'lock',
+    state: journalState,
+    level: 'warning',
+    without:
+      'nothing is recorded: what a crash interrupts is left behind in the storage, as with the Go sidecar, and the log says so',
+    go: 'does not need it',
+  },
+  {
+    feature: 'leader-election',
+    resource: leases,
+    verbs: lockVerbs,
+    where: 'lock',
+    state: electionState,
+    level: 'must',
+    without: 'nobody becomes leader, and nothing is provisioned',
+    go: 'needs it too',
+  },
+  {
+    feature: 'leader-election',
+    resource: leases,
+    verbs: cached,
+    where: 'lock',
+    state: electionState,
+    level: 'note',
+    without: 'a standby polls the Lease instead of watching it, as the Go sidecar does, so that it takes over later',
+    go: 'does not need it',
+  },
+  ...[nodeResource, csiNodeResource].map((resource): NeededRights => ({
+    feature: 'topology',
+    resource,
+    verbs: cached,
+    state: usesTopology,
+    level: 'must',
+    without: 'no claim is provisioned for a driver with topology',
+    go: 'needs it too',
+  })),
+  ...[nodeResource, csiNodeResource].map((resource): NeededRights => ({
+    feature: 'capacity',
+    resource,
+    verbs: cached,
+    state: (facts) => (facts.arguments.config?.nodeDeployment ? off : capacityState(facts)),
+    level: 'must',
+    without: 'no storage capacity is published',
+    go: 'needs it too',
+  })),
+  {
+    feature: 'capacity',
+    resource: storageCapacities('v1'),
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    where: 'capacity',
+    state: capacityState,
+    level: 'must',
+    without: 'no storage capacity is published, and without create the process does not start',
+    go: 'needs it too',
+  },
+  {
+    feature: 'capacity',
+    resource: pods,
+    verbs: ['get'],
+    where: 'capacity',
+    state: (facts) => ownerState(facts, 0),
+    level: 'must',
+    without: 'the process does not start, since the owner of the capacity objects cannot be found',
+    go: 'needs it too',
+  },
+  {
+    feature: 'capacity',
+    resource: { group: 'apps', version: 'v1', plural: 'replicasets', kind: 'ReplicaSet', namespaced: true },
+    verbs: ['get'],
+    where: 'capacity',
+    state: (facts) => (facts.workload.kind === 'Deployment' ? ownerState(facts, 2) : off),
+    level: 'must',
+    without: 'the process does not start, since the owner of the capacity objects cannot be found',
+    go: 'needs it too',
+  },
+  {
+    feature: 'attachments',
+    resource: volumeAttachments,
+    verbs: cached,
+    state: attachesVolumes,
+    level: 'must',
+    without: 'no volume of a driver with PUBLISH_UNPUBLISH_VOLUME is deleted',
+    go: 'needs it too',
+  },
+  {
+    feature: 'snapshots',
+    resource: volumeSnapshots,
+    verbs: ['get'],
+    state: restoresSnapshots,
+    level: 'warning',
+    without: 'no snapshot is restored',
+    go: 'needs it too',
+  },
+  {
+    feature: 'snapshots',
+    resource: volumeSnapshotContents,
+    verbs: ['get'],
+    state: restoresSnapshots,
+    level: 'warning',
+    without: 'no snapshot is restored',
+    go: 'needs it too',
+  },
+  {
+    feature: 'snapshot-protection',
+    resource: volumeSnapshots,
+    verbs: ['update', ...cached],
+    state: restoresSnapshots,
+    level: 'note',
+    without: 'a snapshot can be deleted while it is restored',
+    go: 'needs it since v6.2',
+  },
+  {
+    feature: 'clones',
+    resource: persistentVolumes,
+    verbs: ['get'],
+    state: () => ({ state: 'depends', why: 'a claim names another claim as its source' }),
+    level: 'warning',
+    without: 'no claim is cloned',
+    go: 'needs it too',
+  },
+  {
+    feature: 'attributes-classes',
+    resource: volumeAttributesClasses,
+    verbs: ['get'],
+    state: namesAttributesClasses,
+    level: 'warning',
+    without: 'a claim that names a VolumeAttributesClass is not provisioned',
+    go: 'needs it too',
+  },
+  {
+    feature: 'cross-namespace-sources',
+    resource: referenceGrants,
+    verbs: cached,
+    state: ({ arguments: { config } }) =>
+      config?.featureGates.crossNamespaceVolumeDataSource === true
+        ? { state: 'on', why: '--feature-gates=CrossNamespaceVolumeDataSource=true' }
+        : off,
+    level: 'must',
+    without: 'no claim is provisioned from a source in another namespace',
+    go: 'needs it too',
+  },
+  {
+    feature: 'secrets',
+    resource: secrets,
+    verbs: ['get'],
+    where: 'anywhere',
+    state: namesSecrets,
+    level: 'warning',
+    without: 'no claim of a class that names a Secret is provisioned',
+    go: 'needs it too',
+  },
+  {
+    feature: 'node-deployment',
+    resource: leases,
+    verbs: ['list'],
+    where: 'lock',
+    state: goneNodesState,
+    level: 'note',
+    without: 'the records of a node that is gone are not reported',
+    go: 'does not need it',
+  },
+  {
+    feature: 'node-deployment',
+    resource: nodeResource,
+    verbs: ['get'],
+    state: goneNodesState,
+    level: 'note',
+    without: 'the records of a node that is gone are not reported',
+    go: 'does not need it',
+  },
+];
+
+/** Where the objects are; undefined: everywhere. */
+export function namespaceOf({ where }: NeededRights, facts: SidecarFacts): Namespace | undefined {
+  if (where === 'lock') return facts.lockNamespace;
+  if (where === 'anywhere') return { name: undefined };
+  return where === 'capacity' ? { name: facts.workload.namespace } : undefined;
+}
+
+function journalState({ arguments: { values } }: SidecarFacts): FeatureState {
+  return values['intent-journal'] === 'off' ? off : { state: 'on', why: '--intent-journal=lease, the default' };
+}
+
+function electionState({ arguments: { values } }: SidecarFacts): FeatureState {
+  return values['leader-election'] && !values['node-deployment'] ? { state: 'on', why: '--leader-election' } : off;
+}
+
+function capacityState({ arguments: { values } }: SidecarFacts): FeatureState {
+  return values['enable-capacity'] ? { state: 'on', why: '--enable-capacity' } : off;
+}
+
+/** @param level - from which on it is needed. */
+function ownerState(facts: SidecarFacts, level: number): FeatureState {
+  const asked = facts.arguments.values['capacity-ownerref-level'];
+  const capacity = capacityState(facts);
+  if (capacity.state === 'off' || asked < level) return off;
+  return { state: 'on', why: `--enable-capacity with --capacity-ownerref-level=${asked}` };
+}
+
+function goneNodesState(facts: SidecarFacts): FeatureState {
+  if (!facts.arguments.values['node-deployment'] || journalState(facts).state === 'off') return off;
+  return { state: 'on', why: '--node-deployment' };
+}

@@ -1,0 +1,78 @@
+/** `csi-provisioner preflight`: what changing the image would do to a driver, from the driver's own manifests. */
+import { Option } from 'commander';
+import {
+  readArguments,
+  type SubcommandCall,
+  SubcommandError,
+  subcommandParser,
+  usageError,
+} from '../subcommand-call.ts';
+import { ManifestError } from './manifest.ts';
+import { preflightReport, type PreflightReport } from './preflight-report.ts';
+import { preflightText } from './preflight-text.ts';
+import { readManifests } from './read-manifests.ts';
+
+/** What cannot be read, or is no manifest of a driver. */
+const usageCode = 2;
+
+interface PreflightFlags {
+  output: 'text' | 'json';
+  namespace?: string;
+  container?: string;
+  recursive?: boolean;
+  strict?: boolean;
+}
+
+const notes = `
+FILE is a file or folder with manifests in YAML or JSON, or - for standard input: all that kubectl apply -f would
+get, with the roles and bindings. The output of helm template and kubectl kustomize goes through a pipe.
+
+Exit codes: 0 nothing has to be done before the image is changed; 1 something has to, or with --strict there are
+warnings; 2 something cannot be read, or no container is the Go sidecar. Nothing is sent to a cluster.`;
+
+/** Reads manifests and reports. Read-only: safe to repeat. */
+export async function preflight(call: SubcommandCall): Promise<number> {
+  const parser = subcommandParser(call)
+    .description("Reads a driver's manifests, and says what replacing the Go sidecar by this one would change there.")
+    .argument('<file...>', 'files, folders, or - for standard input')
+    .addOption(new Option('-o, --output <form>', 'text or json').choices(['text', 'json']).default('text'))
+    .option('-n, --namespace <name>', 'namespace of objects that name none')
+    .option('--container <name>', 'the container that is the sidecar (default: it is recognised)')
+    .option('-R, --recursive', 'also read the folders in a folder')
+    .option('--strict', 'exit code 1 for warnings, too')
+    .addHelpText('after', notes);
+  if (!readArguments(parser, call, { usageCode })) return 0;
+  const flags = parser.opts<PreflightFlags>();
+  if (flags.namespace === '' || flags.container === '') {
+    throw usageError(call, '--namespace and --container must not be empty', { usageCode });
+  }
+  const report = await reportOf(call, parser.args, flags);
+  write(report, flags, call);
+  return exitCodeOf(report, flags);
+}
+
+async function reportOf(
+  { stdin }: SubcommandCall,
+  files: readonly string[],
+  { namespace, container, recursive = false }: PreflightFlags,
+): Promise<PreflightReport> {
+  try {
+    return preflightReport(await readManifests(files, { recursive, stdin }), { namespace, container });
+  } catch (error) {
+    if (!(error instanceof ManifestError)) throw error;
+    throw new SubcommandError(error.message, { exitCode: usageCode, cause: error });
+  }
+}
+
+function write(report: PreflightReport, { output }: PreflightFlags, { stdout, environment }: SubcommandCall): void {
+  if (output === 'json') {
+    stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
+    return;
+  }
+  const colour = stdout.isTTY === true && (environment['NO_COLOR'] ?? '') === '';
+  stdout.write(preflightText(report, { colour, columns: stdout.columns }));
+}
+
+function exitCodeOf({ verdict }: PreflightReport, { strict = false }: PreflightFlags): number {
+  return verdict === 'must' || (strict && verdict === 'warning') ? 1 : 0;
+}
