@@ -3,11 +3,11 @@ import { formatQuantity, parseQuantity, quantityBytes, QuantityError } from '../
 import { limitOf } from '../container-limit.ts';
 import { defineFinding, type Found } from './preflight-finding.ts';
 
-/** Of docs/scale.md: resident memory without any volume, and for each pair of a claim and a volume, in bytes. */
+/** Of docs/scale.md: resident memory without any volume, and for each pair of a claim and a volume at the peak, in bytes. */
 const idleBytes = 85_000_000;
-const pairBytes = 1100;
-/** The part of the limit that the JavaScript heap may take, as the image sets it. */
-const heapShare = 0.7;
+const pairBytes = 1200;
+/** What is left free. */
+const margin = 1.2;
 /** A cluster of this many volumes is nothing unusual. */
 const usualPairs = 20_000;
 const recommended = 512 * 1024 * 1024;
@@ -28,17 +28,17 @@ export const memoryLimit = defineFinding({
 
 function found(text: string, bytes: number): Found[] {
   if (bytes >= recommended) return [];
-  const pairs = Math.max(0, Math.floor((heapShare * bytes - idleBytes) / pairBytes / 1000) * 1000);
+  const pairs = Math.max(0, Math.floor((bytes / margin - idleBytes) / pairBytes / 1000) * 1000);
   const cure = 'Set 512Mi to begin with, and see process_resident_memory_bytes: docs/scale.md.';
   if (pairs === 0) {
     return [
       {
         level: 'must',
-        message: `Its memory limit of ${text} was made for a Go program: Node.js takes 85 MB before the first volume, and the heap may take 70 % of the limit. It may be killed when it starts or fills its caches.`,
+        message: `Its memory limit of ${text} was made for a Go program: Node.js takes 85 MB before the first volume, so that the process may be killed when it starts or fills its caches.`,
         cure,
       },
     ];
   }
-  const message = `Its memory limit of ${text} has room for about ${pairs.toLocaleString('en-US')} volumes of the cluster, of whatever driver: 85 MB, and 1.1 kB for each with its claim.`;
+  const message = `Its memory limit of ${text} has room for about ${pairs.toLocaleString('en-US')} volumes of the cluster, of whatever driver: it takes 85 MB, and 1.2 kB for each with its claim.`;
   return pairs < usualPairs ? [{ level: 'warning', message, cure }] : [{ level: 'note', message }];
 }

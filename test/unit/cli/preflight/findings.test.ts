@@ -143,20 +143,20 @@ const cases: readonly Case[] = [
   },
   {
     name: 'less memory than Node.js takes',
-    driver: { container: { resources: { limits: { memory: '100Mi' } } } },
+    driver: { container: { resources: { limits: { memory: '64Mi' } } } },
     want: ['must memory'],
   },
   {
-    name: 'memory for some thousand volumes',
-    driver: { container: { resources: { limits: { memory: '128Mi' } } } },
+    name: 'memory for few volumes',
+    driver: { container: { resources: { limits: { memory: '100Mi' } } } },
     want: ['warning memory'],
-    says: /about 8,000 volumes/,
+    says: /about 1,000 volumes/,
   },
   {
     name: 'memory for most clusters',
     driver: { container: { resources: { limits: { memory: '400Mi' } } } },
     want: ['note memory'],
-    says: /about 189,000 volumes/,
+    says: /about 220,000 volumes/,
   },
   { name: 'much memory', driver: { container: { resources: { limits: { memory: '512Mi', cpu: 1 } } } }, want: [] },
   {
