@@ -9,6 +9,7 @@
  *                                           dist/kubectl-csi.cjs
  *   node scripts/build.ts csi-provisioner   one alone, as its image has it
  *   node scripts/build.ts --out FOLDER      into another folder than dist
+ *   node scripts/build.ts --test-programs   also hostpath-driver.js and sandbox.js, which only tests start
  */
 import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -24,7 +25,10 @@ import { thirdPartyLicences } from './third-party-licences.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const { values: flags, positionals: wanted } = parseArgs({
-  options: { out: { type: 'string', default: path.join(root, 'dist') } },
+  options: {
+    out: { type: 'string', default: path.join(root, 'dist') },
+    'test-programs': { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
 const dist = path.resolve(flags.out);
@@ -206,9 +210,9 @@ async function buildPlugin(): Promise<string[]> {
   });
 }
 
-async function buildSandbox(): Promise<string[]> {
-  return await bundle('csi-sandbox.js', {
-    entryPoints: [path.join(root, 'sandbox/cluster/main.ts')],
+async function buildSandbox(name: string, source: string): Promise<string[]> {
+  return await bundle(`${name}.js`, {
+    entryPoints: [path.join(root, source)],
     format: 'esm',
     banner: await commandBanner('sandbox/check-node.js'),
     plugins: [sandboxFilesInlined, thinnedPackages(['@grpc/grpc-js', '@grpc/proto-loader']), builtinsRequired],
@@ -232,11 +236,15 @@ async function buildProvisioner(name: string, folder: string): Promise<string[]>
 
 const programs: Readonly<Record<string, () => Promise<string[]>>> = {
   'csi-provisioner': buildSidecar,
-  'csi-sandbox': buildSandbox,
+  'csi-sandbox': () => buildSandbox('csi-sandbox', 'sandbox/cluster/main.ts'),
   'kubectl-csi': buildPlugin,
   ...Object.fromEntries(
     Object.entries(provisioners).map(([name, folder]) => [name, () => buildProvisioner(name, folder)]),
   ),
+  ...(flags['test-programs'] && {
+    'hostpath-driver': () => buildSandbox('hostpath-driver', 'sandbox/hostpath/main.ts'),
+    sandbox: () => buildSandbox('sandbox', 'sandbox/main.ts'),
+  }),
 };
 
 const unknown = wanted.filter((name) => !Object.hasOwn(programs, name));

@@ -9,12 +9,12 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { join } from 'node:path';
 import { Sandbox } from '../../sandbox/sandbox.ts';
+import { programFile } from '../support/program-file.ts';
 import { claim, paths, storageClass, volume } from './api/api-fixture.ts';
 import type { Body } from './api/api-fixture.ts';
 
-const main = join(import.meta.dirname, '../../sandbox/main.ts');
+const main = programFile('sandbox');
 
 function startProcess(t: TestContext, ...args: string[]): ChildProcessWithoutNullStreams {
   const child = spawn(process.execPath, [main, ...args]);

@@ -1,8 +1,9 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { programFile } from './program-file.ts';
 import { startAnnounced, type StartedProcess } from './started-process.ts';
 
-const program = join(import.meta.dirname, '../../sandbox/hostpath/main.ts');
+const program = programFile('hostpath-driver');
 
 /** One entry of the driver's `faults.json`. */
 export interface Fault {

@@ -6,6 +6,8 @@ const sources = {
   'csi-provisioner': 'src/main.ts',
   'nfs-provisioner': 'provisioners/nfs-server/main.ts',
   'nfs-subdir-external-provisioner': 'provisioners/nfs-subdir/main.ts',
+  'hostpath-driver': 'sandbox/hostpath/main.ts',
+  sandbox: 'sandbox/main.ts',
 };
 
 type Program = keyof typeof sources;

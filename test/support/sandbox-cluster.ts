@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApiServer, Cluster, ClusterOptions } from './cluster.ts';
 import { attachToCluster } from './kubernetes-cluster.ts';
+import { programFile } from './program-file.ts';
 import { startAnnounced, type StartedProcess } from './started-process.ts';
 
 const attributesClassesResource = 'volumeattributesclasses.storage.k8s.io';
-const program = join(import.meta.dirname, '../../sandbox/main.ts');
+const program = programFile('sandbox');
 
 /**
  * Starts the sandbox as a process of its own, without nodes: tests make the nodes they need.

@@ -21,7 +21,7 @@ export async function buildPrograms(): Promise<string> {
   await mkdir(programs, { recursive: true });
   await inNewFolder(async (made) => {
     const script = (name: string): string => path.join(root, 'scripts', name);
-    await run(process.execPath, [script('build.ts'), `--out=${made}`]);
+    await run(process.execPath, [script('build.ts'), `--out=${made}`, '--test-programs']);
     await run(process.execPath, [script('code-cache.ts'), path.join(made, 'csi-provisioner.bundle.cjs')]);
     // one by one, so that those who run in this folder at the same time find each file, and find it whole
     for (const name of await readdir(made)) await rename(path.join(made, name), path.join(programs, name));

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import type { Client, ClientUnaryCall, requestCallback } from '@grpc/grpc-js';
 import type { CallRecord } from '../../../sandbox/hostpath/call-log.ts';
 import type { Fault } from '../../../sandbox/hostpath/faults.ts';
+import { programFile } from '../../support/program-file.ts';
 
-const main = fileURLToPath(new URL('../../../sandbox/hostpath/main.ts', import.meta.url));
+const main = programFile('hostpath-driver');
 
 /** What a test may decide about the driver's process. */
 export interface HostpathOptions {
