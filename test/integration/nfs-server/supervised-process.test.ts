@@ -60,8 +60,11 @@ describe('a supervised program', () => {
   test('is killed and started again when it stays silent, and says so meanwhile', async () => {
     let answers = true;
     let ready = 0;
+    const nextLife = Promise.withResolvers<undefined>();
     await using program = supervise('exec sleep 60', {
-      probe: () => (answers ? Promise.resolve() : new Promise(() => undefined)),
+      probe: async () => {
+        if (!answers) await nextLife.promise;
+      },
       liveness: { intervalMs: 20, silentMs: 200, mayKill: () => Promise.resolve(true) },
       onReady: () => (ready += 1),
     });
@@ -73,7 +76,7 @@ describe('a supervised program', () => {
     assert.equal(program.isReady, false);
     await eventually(() => assert.equal(isAlive(pid), false));
     await eventually(() => assert.match(program.problem ?? '', /has ended and is started again|has not responded/));
-    answers = true;
+    nextLife.resolve(undefined);
     await program.whenReady();
     assert.equal(program.problem, undefined);
     assert.deepEqual([program.restarts, ready], [1, 2]);
