@@ -15,9 +15,10 @@ import type { SandboxClient, SandboxObject } from '../../sandbox/api/client.ts';
 import { freePorts } from '../support/control-plane/free-ports.ts';
 import { startDriver, type DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
+import { programFile } from '../support/program-file.ts';
 import { startProcess, type StartedProcess } from '../support/started-process.ts';
 
-const main = path.join(import.meta.dirname, '../../src/main.ts');
+const main = programFile('csi-provisioner');
 const prefix = 'csi.storage.k8s.io/';
 const core = (plural: string) => ({ group: '', version: 'v1', plural });
 const classes = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' };

@@ -6,6 +6,8 @@ const sources = {
   'csi-provisioner': 'src/main.ts',
   'nfs-provisioner': 'provisioners/nfs-server/main.ts',
   'nfs-subdir-external-provisioner': 'provisioners/nfs-subdir/main.ts',
+  'kubectl-csi': 'src/cli/plugin/plugin-main.ts',
+  'csi-sandbox': 'sandbox/csi-sandbox.js',
   'hostpath-driver': 'sandbox/hostpath/main.ts',
   sandbox: 'sandbox/main.ts',
 };
@@ -23,5 +25,5 @@ export function programSource(name: Program): string {
  */
 export function programFile(name: Program): string {
   const built = process.env['TEST_PROGRAMS'];
-  return built === undefined ? programSource(name) : path.join(built, `${name}.js`);
+  return built === undefined ? programSource(name) : path.join(built, `${name}.${name === 'kubectl-csi' ? 'cjs' : 'js'}`);
 }

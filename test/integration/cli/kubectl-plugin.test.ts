@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
+import { programFile } from '../../support/program-file.ts';
 import { driverName, ExplainRig } from '../explain/rig.ts';
 
-const plugin = path.join(import.meta.dirname, '../../../src/cli/plugin/plugin-main.ts');
+const plugin = programFile('kubectl-csi');
 const sidecarArgs = [
   '--csi-address',
   '$(ADDRESS)',

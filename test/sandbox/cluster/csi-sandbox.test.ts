@@ -9,9 +9,11 @@ import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { CoreV1Api, KubeConfig, StorageV1Api } from '@kubernetes/client-node';
 import { eventually } from '../../support/eventually.ts';
+import { programFile } from '../../support/program-file.ts';
 import { HostpathProcess } from '../hostpath/hostpath-process.ts';
 import { SandboxProgram } from './sandbox-program.ts';
 
+const sidecar = programFile('csi-provisioner');
 const topology = ['--topology=example.com/zone=north', '--attach'];
 
 async function temporaryFolder(t: TestContext): Promise<string> {
@@ -128,7 +130,7 @@ describe('csi-sandbox with a driver of its own author', () => {
     await using _driver = await HostpathProcess.start({ home });
     await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
     await program.prints('Ctrl-C ends it');
-    process.kill(await program.childPid('src/main.ts'), 'SIGKILL');
+    process.kill(await program.childPid(sidecar), 'SIGKILL');
     const report = await program.prints('The sidecar runs again, as process');
     assert.match(report, /The sidecar ended with signal SIGKILL and is started again\. The end of its log:\n.*\S/);
   });
@@ -139,9 +141,9 @@ describe('csi-sandbox with a driver of its own author', () => {
     await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
     await program.prints('Ctrl-C ends it');
     await driver.end();
-    process.kill(await program.childPid('src/main.ts'), 'SIGKILL');
+    process.kill(await program.childPid(sidecar), 'SIGKILL');
     await program.prints('The sidecar ended with signal SIGKILL');
-    await eventually(() => program.childPid('src/main.ts'));
+    await eventually(() => program.childPid(sidecar));
     await program.stop('SIGTERM');
     assert.equal(program.ending, 'exit code 0');
   });

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { eventually } from '../../support/eventually.ts';
+import { programFile } from '../../support/program-file.ts';
 
-const file = path.join(import.meta.dirname, '../../../sandbox/csi-sandbox.js');
+const file = programFile('csi-sandbox');
 
 /** `csi-sandbox` as a process whose output is kept, standard error included; ended with its children. */
 export class SandboxProgram implements AsyncDisposable {
