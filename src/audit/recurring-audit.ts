@@ -53,6 +53,8 @@ export class RecurringAudit {
   /** Keys of what the audit before has found: it need not be looked at twice. */
   #confirmed: ReadonlySet<string> = new Set();
   #reported = '';
+  /** When everything was last checked, or when this began, on the monotonic clock. */
+  #checkedAtMs = 0;
 
   constructor(options: RecurringAuditOptions) {
     this.#options = options;
@@ -60,7 +62,9 @@ export class RecurringAudit {
 
   /** One audit after the other until the signal aborts. Never rejects otherwise. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, intervalMs, random } = this.#options;
+    const { clock, intervalMs, metrics, random } = this.#options;
+    this.#checkedAtMs = clock.monotonicMs();
+    const end = metrics.began(intervalMs / 1000, () => (clock.monotonicMs() - this.#checkedAtMs) / 1000);
     try {
       for (;;) {
         await clock.sleep(intervalMs * (1 + jitter * random()), { signal });
@@ -68,6 +72,8 @@ export class RecurringAudit {
       }
     } catch (error) {
       if (!signal.aborted) throw error;
+    } finally {
+      end();
     }
   }
 
@@ -84,7 +90,7 @@ export class RecurringAudit {
       else this.#found(audit, secondsSince());
     } catch (error) {
       signal.throwIfAborted();
-      metrics.ran(secondsSince());
+      metrics.ran(secondsSince(), false);
       const reason = joined.signal.aborted ? (joined.signal.reason as Error) : (error as Error);
       this.state.problem = reason.message;
       logger.warn({ err: reason }, 'The audit could not be carried out, trying again after the interval');
@@ -110,18 +116,20 @@ export class RecurringAudit {
   #found(audit: Audit, seconds: number): void {
     const { commandFor, clock, metrics, logger } = this.#options;
     const counts = countFindings(audit.findings);
+    const isComplete = audit.incomplete.length === 0;
     const endedAtMs = clock.wallMs();
+    if (isComplete) this.#checkedAtMs = clock.monotonicMs();
     this.#confirmed = new Set(audit.findings.map(findingKey));
     const shown = audit.findings.slice(0, shownFindings);
     const rows = shown.map((finding) => ({ finding, command: commandFor(finding, audit) }));
     this.state.last = { rows, counts, endedAtMs, seconds };
-    this.state.problem = audit.incomplete.length === 0 ? undefined : audit.incomplete.join('; ');
-    metrics.ran(seconds);
-    metrics.found(counts, audit.incomplete.length === 0 ? endedAtMs : undefined);
+    this.state.problem = isComplete ? undefined : audit.incomplete.join('; ');
+    metrics.ran(seconds, isComplete);
+    metrics.found(counts, isComplete ? endedAtMs : undefined);
     const reported = JSON.stringify([counts, audit.incomplete]);
     if (reported === this.#reported) return;
     this.#reported = reported;
-    const level = counts.lost + counts.leaked + counts.unproved > 0 || audit.incomplete.length > 0 ? 'warn' : 'info';
+    const level = counts.lost + counts.leaked + counts.unproved > 0 || !isComplete ? 'warn' : 'info';
     logger[level]({ ...counts, incomplete: audit.incomplete }, 'The audit has compared the volumes');
   }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
+import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../csi/program.ts';
@@ -56,6 +57,15 @@ async function sidecar(rig: AuditRig, flags: readonly string[] = [], random?: ()
 
 const nothing = { lost: 0, leaked: 0, unproved: 0, candidate: 0, unexplained: 0 };
 const started = (options: RigOptions = {}): Promise<AuditRig> => AuditRig.start(options);
+const leasesRef = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+
+function heldBy(holderIdentity: string): SandboxObject {
+  const now = new Date().toISOString().replace('Z', '000Z');
+  return {
+    metadata: { namespace: 'ns', name: driverName.replaceAll('.', '-') },
+    spec: { holderIdentity, leaseDurationSeconds: 3600, acquireTime: now, renewTime: now },
+  };
+}
 const requests = (rig: AuditRig, verb: string): number =>
   rig.cluster.server.requestLog.entries({ resource: 'persistentvolumes', verb }).length;
 
@@ -84,6 +94,7 @@ describe('the audit of the sidecar', () => {
     });
     const seconds = await audited.metric('audit_last_run_duration_seconds');
     assert.ok(seconds !== undefined && seconds > 0);
+    assert.equal(await audited.metric('audit_last_run_complete'), 1);
     const completeAt = (await audited.metric('audit_last_complete_run_timestamp_seconds')) ?? 0;
     assert.ok(Math.abs(completeAt - Date.now() / 1000) < 60);
     assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
@@ -163,8 +174,11 @@ describe('the audit of the sidecar', () => {
     rig.driver.always('ListVolumes', new DriverFailure(status.INTERNAL, 'the backend is down'));
     await audited.program.logged('The audit could not be carried out, trying again after the interval');
     const completeAt = await audited.metric('audit_last_complete_run_timestamp_seconds');
+    assert.equal(await audited.metric('audit_last_run_complete'), 0);
+    const unchecked = (await audited.metric('audit_unchecked_seconds')) ?? 0;
     const calls = rig.driver.callsOf('ListVolumes').length;
     await eventually(() => assert.ok(rig.driver.callsOf('ListVolumes').length > calls + 1));
+    assert.ok(((await audited.metric('audit_unchecked_seconds')) ?? 0) > unchecked);
     assert.equal(await audited.metric('audit_last_complete_run_timestamp_seconds'), completeAt);
     assert.deepEqual(await audited.counts(), { ...nothing, lost: 1 });
     assert.match(await audited.page(), /<p class="bad">the driver does not list its volumes: .*the backend is down/);
@@ -194,7 +208,8 @@ describe('the audit of the sidecar', () => {
     await eventually(() => assert.ok(runs >= after + 5));
     assert.equal(audited.program.lines.filter((line) => line.includes(text)).length, 1);
     assert.deepEqual(await audited.counts(), {});
-    assert.equal(await audited.metric('audit_last_complete_run_timestamp_seconds'), undefined);
+    for (const name of ['last_complete_run_timestamp_seconds', 'last_run_complete', 'unchecked_seconds'])
+      assert.equal(await audited.metric(`audit_${name}`), undefined);
     assert.deepEqual(rig.driver.callsOf('ControllerGetVolume'), []);
   });
 
@@ -216,6 +231,45 @@ describe('the audit of the sidecar', () => {
     assert.equal(most, 1);
     await eventually(() => assert.ok(answers.length > 0));
     for (const answer of answers) answer();
+  });
+
+  test('says from the start how often it is to be carried out, and since when nothing was checked', async () => {
+    await using rig = await started();
+    await using audited = await sidecar(rig, ['--audit-interval=6h']);
+    await eventually(async () => assert.equal(await audited.metric('audit_interval_seconds'), 6 * 3600));
+    const unchecked = (await audited.metric('audit_unchecked_seconds')) ?? 0;
+    await eventually(async () => assert.ok(((await audited.metric('audit_unchecked_seconds')) ?? 0) > unchecked));
+    assert.equal(await audited.metric('audit_last_run_complete'), undefined);
+  });
+
+  test('is that of the leader alone, and ends with its lease in the middle of a list: nothing is reported or deleted', async () => {
+    await using rig = await started();
+    await rig.put({ ...recordOf(1), ...stuck });
+    rig.addVolume('pv-lost', 'vol-lost');
+    rig.lists('vol-left');
+    const lease = rig.cluster.api.create(leasesRef, heldBy('another'));
+    const flags = ['--leader-election', '--leader-election-retry-period=50ms'];
+    await using standby = await sidecar(rig, flags);
+    await eventually(async () => assert.match(await standby.page(), /Standby: this instance waits/));
+    assert.equal(await standby.metric('audit_interval_seconds'), undefined);
+    rig.cluster.api.delete(leasesRef, lease.metadata);
+    await eventually(async () => assert.deepEqual(await standby.counts(), { ...nothing, lost: 1, leaked: 1 }));
+    const [asked, cancelled] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    rig.driver.always('ListVolumes', async (call: RecordedCall) => {
+      asked.resolve(undefined);
+      await once(call.cancelled, 'abort');
+      cancelled.resolve(undefined);
+      return { entries: [] };
+    });
+    await asked.promise;
+    const reports = (): number => standby.program.lines.filter((line) => line.includes('has compared')).length;
+    const before = reports();
+    const held = rig.cluster.api.get(leasesRef, lease.metadata);
+    rig.cluster.api.update(leasesRef, { ...held, spec: heldBy('another')['spec'] } as SandboxObject);
+    await cancelled.promise;
+    assert.equal((await standby.program.ended).code, 1);
+    assert.equal(reports(), before);
+    assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
   });
 
   test('ends with the process, also in the middle of a list', async () => {
