@@ -16,6 +16,8 @@ const causeOfStep: Readonly<Record<ClaimStep, Cause>> = {
   queued: 'in-progress',
   saving: 'in-progress',
   retrying: 'in-progress',
+  waiting: 'in-progress',
+  'not-handed-over': 'not-handed-over',
   'class-missing': 'class-not-found',
   'waiting-for-consumer': 'waits-for-consumer',
   'volume-made': 'volume-made',

@@ -22,6 +22,8 @@ const stepTexts: Readonly<Record<ReportedStep, string>> = {
   saving: 'volume created, not saved yet',
   syncing: 'in progress',
   queued: 'queued',
+  waiting: 'waits',
+  'not-handed-over': 'not handed over yet',
   'waiting-for-consumer': 'waits for a Pod',
   'volume-made': 'volume created, not bound yet',
   idle: 'not queued',
@@ -33,6 +35,9 @@ const stepMeanings: Readonly<Record<ReportedStep, string>> = {
   saving: 'The driver has created the volume; the API server has not accepted its PersistentVolume yet.',
   syncing: 'A worker has the claim: it calls the driver, or is about to.',
   queued: 'The claim waits for a free worker.',
+  waiting: 'Something else has to end first, such as the work of another process. Nothing has failed.',
+  'not-handed-over':
+    'kube-controller-manager has not handed the claim to this driver yet (annotation volume.kubernetes.io/storage-provisioner).',
   'waiting-for-consumer':
     'The class has WaitForFirstConsumer: the volume is created once a Pod that uses the claim is scheduled.',
   'volume-made': 'The PersistentVolume exists; kube-controller-manager has to bind it.',
@@ -105,8 +110,14 @@ function waitText({ wait }: ReportedClaim): string {
   return wait === undefined ? '' : `<p class="e">${claimWaitText(wait)}`;
 }
 
-function failuresText({ failures }: ReportedClaim): string {
+function failuresText(claim: ReportedClaim): string {
+  const failures = failuresOf(claim);
   return failures === 0 ? '' : `, failed ${countText(failures)}×`;
+}
+
+/** An attempt that found that it has to wait has not failed. */
+function failuresOf({ failures, lastError }: ReportedClaim): number {
+  return lastError?.kind === 'waiting' ? 0 : failures;
 }
 
 function nextTry({ nextTryInMs, step }: ReportedClaim): string {
@@ -148,9 +159,8 @@ function oneClaim(
     ['Waiting for', age(claim.createdAt, atMs)],
     ['Next attempt', nextTry(claim)],
     ...(claim.wait === undefined ? [] : [['Waits', claimWaitText(claim.wait)] as [string, string]]),
-    ['Failed in a row', countText(claim.failures)],
-    ['Last error', lastError === undefined ? 'none' : escapeHtml(lastError.message)],
-    ...(lastError === undefined ? [] : [['Last error was', ago(lastError.atMs, atMs)] as [string, string]]),
+    ['Failed in a row', countText(failuresOf(claim))],
+    ...lastErrorFacts(lastError, atMs),
     ['StorageClass', claim.className === '' ? 'none' : escapeHtml(claim.className)],
     ['UID', `<code>${escapeHtml(claim.uid)}</code>`],
     ['Created', escapeHtml(claim.createdAt)],
@@ -158,6 +168,16 @@ function oneClaim(
   ];
   const list = facts.map(([term, text]) => `<dt>${term}<dd>${text}`).join('');
   return `<h3>${name}</h3><dl class="facts">${list}</dl>${back}`;
+}
+
+function lastErrorFacts(lastError: ReportedClaim['lastError'], atMs: number): [string, string][] {
+  if (lastError === undefined) return [['Last error', 'none']];
+  const { kind, message } = lastError;
+  const term = kind === 'failed' ? 'Last error' : 'Last attempt';
+  return [
+    [term, escapeHtml(message)],
+    [`${term} was`, ago(lastError.atMs, atMs)],
+  ];
 }
 
 /** Cause and cure, as `why` names them. */

@@ -23,7 +23,7 @@ export async function digested(report: StatusReport): Promise<DigestedReport> {
   for (const claim of report.work?.claims ?? []) {
     if (sliceSpent()) await nextSlice();
     if (isFailing(claim)) failing += 1;
-    if (claim.lastError === undefined) continue;
+    if (claim.lastError?.kind !== 'failed') continue;
     const reason = commonText(errorText(claim.lastError.message));
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
@@ -32,7 +32,7 @@ export async function digested(report: StatusReport): Promise<DigestedReport> {
 }
 
 function isFailing({ step, lastError }: ReportedClaim): boolean {
-  return badSteps.has(step) || (lastError !== undefined && step !== 'volume-made');
+  return badSteps.has(step) || (lastError?.kind === 'failed' && step !== 'volume-made');
 }
 
 /** An error without the names and numbers that differ from claim to claim. */

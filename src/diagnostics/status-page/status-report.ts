@@ -8,6 +8,8 @@ export const claimSteps = [
   'saving',
   'syncing',
   'queued',
+  'waiting',
+  'not-handed-over',
   'waiting-for-consumer',
   'volume-made',
   'idle',
@@ -36,9 +38,11 @@ export interface ReportedClaim {
   /** RFC 3339. */
   readonly createdAt: string;
   readonly step: ReportedStep;
-  /** Attempts that failed in a row. */
+  /** Attempts in a row that failed, or ended with a wait. */
   readonly failures: number;
-  readonly lastError: { readonly message: string; readonly atMs: number } | undefined;
+  /** `waiting`: what it waits for; nothing has failed. */
+  readonly lastError:
+    { readonly message: string; readonly kind: 'failed' | 'waiting'; readonly atMs: number } | undefined;
   readonly nextTryInMs: number | undefined;
   /** What a former attempt for it waits for, before it is undone. */
   readonly wait?: Pick<ReportedWait, 'reason'> & { readonly endsInMs: number | undefined };

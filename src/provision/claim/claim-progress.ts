@@ -12,13 +12,24 @@ import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
  * - `queued`: it waits for a worker.
  * - `saving`: its volume is created, and cannot be saved yet.
  * - `retrying`: the last attempt failed, the next one is scheduled.
+ * - `waiting`: the last attempt found that something else has to end first, such as the work of another process; nothing has failed.
  * - `class-missing`: its StorageClass does not exist.
+ * - `not-handed-over`: kube-controller-manager has not handed it to its provisioner yet.
  * - `waiting-for-consumer`: its class has `WaitForFirstConsumer`, and no node is selected.
  * - `volume-made`: its PersistentVolume exists, and kube-controller-manager has not bound it.
  * - `idle`: nothing is going to happen until the claim changes, or it is the work of another instance.
  */
 export type ClaimStep =
-  'syncing' | 'queued' | 'saving' | 'retrying' | 'class-missing' | 'waiting-for-consumer' | 'volume-made' | 'idle';
+  | 'syncing'
+  | 'queued'
+  | 'saving'
+  | 'retrying'
+  | 'waiting'
+  | 'class-missing'
+  | 'not-handed-over'
+  | 'waiting-for-consumer'
+  | 'volume-made'
+  | 'idle';
 
 /** A claim of this provisioner that has no volume. */
 export interface ClaimProgress {
@@ -67,17 +78,13 @@ export interface ClaimProgressParts {
 export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgressParts): ClaimProgress | undefined {
   if ((claim.spec.volumeName ?? '') !== '') return undefined;
   const provisioner = requestedProvisioner(claim);
-  if (provisioner === undefined || !parts.isKnownProvisioner(provisioner)) return undefined;
+  if (provisioner === undefined) return beforeHandOver(claim, parts);
+  if (!parts.isKnownProvisioner(provisioner)) return undefined;
   const uid = claimUid(claim);
-  const { namespace = '', name, creationTimestamp } = claim.metadata;
   const state = parts.stateOf(uid);
   const step = stepOf(claim, state, parts);
   return {
-    namespace,
-    name,
-    uid,
-    className: className(claim),
-    createdAt: creationTimestamp ?? '',
+    ...identityOf(claim),
     step,
     failures: parts.failures(uid),
     lastError: parts.lastError(uid),
@@ -85,6 +92,38 @@ export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgress
     nextTryInMs: state.state === 'delayed' && step !== 'volume-made' ? state.inMs : undefined,
     wait: parts.wait(uid),
   };
+}
+
+/**
+ * A claim that no controller has to do with yet: with `WaitForFirstConsumer`, kube-controller-manager hands it over once a node is
+ * selected for a Pod that uses it. There may be many, so nothing is looked up but the class.
+ */
+function beforeHandOver(
+  claim: PersistentVolumeClaim,
+  { getClass, isKnownProvisioner }: ClaimProgressParts,
+): ClaimProgress | undefined {
+  const storageClass = getClass(className(claim));
+  if (storageClass === undefined || !isKnownProvisioner(storageClass.provisioner)) return undefined;
+  return {
+    ...identityOf(claim),
+    step: waitsForConsumer(claim, storageClass) ? 'waiting-for-consumer' : 'not-handed-over',
+    failures: 0,
+    lastError: undefined,
+    syncingForMs: undefined,
+    nextTryInMs: undefined,
+    wait: undefined,
+  };
+}
+
+function identityOf(
+  claim: PersistentVolumeClaim,
+): Pick<ClaimProgress, 'namespace' | 'name' | 'uid' | 'className' | 'createdAt'> {
+  const { namespace = '', name, creationTimestamp } = claim.metadata;
+  return { namespace, name, uid: claimUid(claim), className: className(claim), createdAt: creationTimestamp ?? '' };
+}
+
+function waitsForConsumer(claim: PersistentVolumeClaim, { volumeBindingMode }: StorageClass): boolean {
+  return volumeBindingMode === 'WaitForFirstConsumer' && selectedNode(claim) === '';
 }
 
 function stepOf(claim: PersistentVolumeClaim, { state }: KeyState, parts: ClaimProgressParts): ClaimStep {
@@ -95,7 +134,6 @@ function stepOf(claim: PersistentVolumeClaim, { state }: KeyState, parts: ClaimP
   const storageClass = parts.getClass(className(claim));
   if (storageClass === undefined) return 'class-missing';
   if (state === 'waiting') return 'queued';
-  if (state === 'delayed') return 'retrying';
-  const waitsForConsumer = storageClass.volumeBindingMode === 'WaitForFirstConsumer' && selectedNode(claim) === '';
-  return waitsForConsumer ? 'waiting-for-consumer' : 'idle';
+  if (state === 'delayed') return parts.lastError(claimUid(claim))?.kind === 'waiting' ? 'waiting' : 'retrying';
+  return waitsForConsumer(claim, storageClass) ? 'waiting-for-consumer' : 'idle';
 }

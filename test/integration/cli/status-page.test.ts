@@ -10,6 +10,8 @@ import { Scene, type SceneOptions } from '../csi/scene.ts';
 import { freePort } from '../provision/free-port.ts';
 import { startSidecar } from './sidecar-process.ts';
 
+const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
+
 async function opened(
   options: SceneOptions = {},
 ): Promise<{ scene: Scene; page: (query?: string) => Promise<string> }> {
@@ -60,7 +62,7 @@ describe('the page of --status-page', () => {
       assert.match(text, /<dt>Failed in a row<dd>1</);
       assert.match(text, /1 of 1 waiting claim failing/);
     });
-    scene.api.update({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, withNode(scene));
+    scene.api.update(claims, withNode(scene));
     await scene.volume('data');
     await eventually(async () => assert.match(await page('?claim=ns1/data'), /volume created, not bound yet/));
   });
@@ -70,9 +72,14 @@ describe('the page of --status-page', () => {
     await using _scene = scene;
     scene.addClaim('no-pod');
     scene.addClaim('no-class', { storageClassName: 'absent' });
+    const { spec } = scene.addClaim('model');
+    scene.api.create(claims, { metadata: { name: 'not-handed-over', namespace: 'ns1' }, spec });
     await eventually(async () => {
       assert.match(await page('?step=waiting-for-consumer'), /ns1\/no-pod<\/a><td><b>waits for a Pod/);
       assert.match(await page('?step=class-missing'), /ns1\/no-class<\/a><td><b class="bad">StorageClass missing/);
+      assert.match(await page('?step=waiting-for-consumer'), /ns1\/not-handed-over<\/a><td><b>waits for a Pod/);
+      assert.match(await page('?claim=ns1/not-handed-over'), /<dt>Cause<dd><b>waiting: waits-for-consumer<\/b>/);
+      assert.match(await page(), /1 of 4 waiting claims failing/);
     });
   });
 
@@ -293,9 +300,7 @@ function releasedVolume(name: string): SandboxObject {
 
 /** The claim with a change that has it synced again. */
 function withNode(scene: Scene) {
-  const claim = structuredClone(
-    scene.api.get({ group: '', version: 'v1', plural: 'persistentvolumeclaims' }, { namespace: 'ns1', name: 'data' }),
-  );
+  const claim = structuredClone(scene.api.get(claims, { namespace: 'ns1', name: 'data' }));
   assert.ok(claim !== undefined);
   claim.metadata.annotations = { ...claim.metadata.annotations, 'volume.kubernetes.io/selected-node': 'n1' };
   return claim;

@@ -113,7 +113,7 @@ describe('the status page', () => {
       reportedClaim(number, {
         namespace: `${number}-${'n'.repeat(58)}`,
         name: `${number}-${'p'.repeat(245)}`,
-        lastError: { message: '"<&>'.repeat(250), atMs: reportedAtMs },
+        lastError: { message: '"<&>'.repeat(250), kind: 'failed', atMs: reportedAtMs },
       }),
     );
     const volumes = claims.slice(0, 50).map(({ name, lastError }, number) => {

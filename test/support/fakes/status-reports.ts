@@ -31,7 +31,9 @@ export function reportedClaim(number: number, changes: Partial<ReportedClaim> = 
     step,
     failures,
     lastError:
-      failures === 0 ? undefined : { message: errors[number % errors.length] ?? '', atMs: reportedAtMs - 42_000 },
+      failures === 0
+        ? undefined
+        : { message: errors[number % errors.length] ?? '', kind: 'failed', atMs: reportedAtMs - 42_000 },
     nextTryInMs: failures === 0 ? undefined : (number % 60) * 4000,
     ...changes,
   };

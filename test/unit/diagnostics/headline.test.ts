@@ -13,6 +13,12 @@ import {
 
 const quiet = statusReport([]);
 const failing = statusReport([reportedClaim(0), reportedClaim(1)]);
+const drained = { message: 'waiting for the end of a drain', kind: 'waiting', atMs: reportedAtMs } as const;
+const onlyWaiting = statusReport([
+  reportedClaim(0, { step: 'waiting', failures: 3, lastError: drained }),
+  reportedClaim(1, { step: 'syncing', failures: 3, lastError: drained }),
+  reportedClaim(2, { step: 'not-handed-over', failures: 0, lastError: undefined }),
+]);
 const released = withReleased(quiet, { total: 5, failing: 3, first: [reportedVolume(0)] });
 const { work } = quiet;
 const standby = { role: { name: 'standby', sinceMs: 0 }, work: undefined } as const;
@@ -27,6 +33,7 @@ describe('the headline', () => {
       '1 of 2 waiting claims failing, 3 records of the journal left to an operator',
       '! 1 failing, 3 left',
     ],
+    ['claims wait for something else', onlyWaiting, '3 records of the journal left to an operator', '! 3 left'],
     ['deletions alone fail', released, 'The deletion of 3 of 5 released volumes failing', '! 3 failing'],
     [
       'both fail',
@@ -78,4 +85,16 @@ describe('the headline', () => {
       assert.deepEqual(headline(await digested(report)), { text, mark, isGood });
     });
   }
+});
+
+describe('the most frequent errors of a report', () => {
+  test('leave out what claims only wait for', async () => {
+    const failed = reportedClaim(0);
+    const { digest } = await digested(statusReport([failed, ...(onlyWaiting.work?.claims ?? [])]));
+    assert.deepEqual(
+      digest.reasons.map(({ count }) => count),
+      [1],
+    );
+    assert.equal(digest.failing, 1);
+  });
 });

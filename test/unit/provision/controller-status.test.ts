@@ -5,6 +5,7 @@ import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import { ControllerStatus, type ControllerStatusParts } from '../../../src/provision/controller-status.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
 import { type Intent, lateSaveMs, maxProofMs, newIntent } from '../../../src/provision/intents/intent.ts';
+import type { StorageClass } from '../../../src/provision/objects.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { makeClaim, makeVolume } from './claims-and-volumes.ts';
 
@@ -47,6 +48,40 @@ const claims = (count: number) =>
   Array.from({ length: count }, (_, number) => makeClaim({ name: `c${number}`, uid: `u${number}` }));
 
 describe('ControllerStatus', () => {
+  const steps = (status: ControllerStatus): (string | undefined)[] =>
+    [...status.waitingClaims()].map((claim) => claim?.step);
+
+  test('counts claims that were not handed over, if their class is of this provisioner', () => {
+    const classes = new Map<string, StorageClass>([
+      ['now', { metadata: { name: 'now' }, provisioner: 'drv' }],
+      ['late', { metadata: { name: 'late' }, provisioner: 'drv', volumeBindingMode: 'WaitForFirstConsumer' }],
+      ['other', { metadata: { name: 'other' }, provisioner: 'else', volumeBindingMode: 'WaitForFirstConsumer' }],
+    ]);
+    const scheduled = { 'volume.kubernetes.io/selected-node': 'n1' };
+    const { status } = setUp({
+      getClass: (name) => classes.get(name),
+      claims: () => [
+        makeClaim({ annotations: {} }, { storageClassName: 'late' }),
+        makeClaim({ annotations: scheduled }, { storageClassName: 'late' }),
+        makeClaim({ annotations: {} }, { storageClassName: 'now' }),
+        makeClaim({ annotations: {} }, { storageClassName: 'late', volumeName: 'v' }),
+        makeClaim({ annotations: {} }, { storageClassName: 'other' }),
+        makeClaim({ annotations: {} }, { storageClassName: 'absent' }),
+      ],
+    });
+    const [none, handedOver] = [undefined, 'not-handed-over'];
+    assert.deepEqual(steps(status), ['waiting-for-consumer', handedOver, handedOver, none, none, none]);
+  });
+
+  test('says that a claim waits, not that it failed, where the last attempt found that it has to', () => {
+    const { claimQueue, status } = setUp({
+      claims: () => claims(2),
+      lastError: (uid) => ({ message: '', kind: uid === 'u0' ? 'waiting' : 'failed', atMs: 2, sinceMs: 1 }),
+    });
+    for (const uid of ['u0', 'u1']) claimQueue.addRateLimited(uid);
+    assert.deepEqual(steps(status), ['waiting', 'retrying']);
+  });
+
   test('says of no more claims than there are workers that they are in progress, however long the list takes', async () => {
     const { claimQueue, status } = setUp({ claims: () => claims(6) });
     for (const uid of ['u0', 'u1', 'u2', 'u3', 'u4', 'u5']) claimQueue.add(uid);
