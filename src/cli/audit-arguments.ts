@@ -1,4 +1,5 @@
 /** The arguments of `csi-provisioner audit`: a few of its own, and those of the sidecar. */
+import { Option } from 'commander';
 import { nobodyKeepsIt } from '../audit/deletable-record.ts';
 import type { SecretReference } from '../provision/objects.ts';
 import type { Config } from './config.ts';
@@ -10,6 +11,8 @@ export interface AuditArguments {
   /** As the sidecar would run. */
   config: Config;
   context: string | undefined;
+  /** The kubectl plugin runs this in the Pod: the flags with which it was called itself, as its user has to repeat them. */
+  plugin: readonly string[] | undefined;
   secondLookMs: number;
   output: 'table' | 'json';
   /** Ids to be deleted. */
@@ -26,6 +29,8 @@ interface OwnFlags {
   secondLook: string;
   output: string;
   context?: string;
+  pluginFlag?: string[];
+  plugin?: boolean;
   delete?: string[];
   yes?: boolean;
   nobodyKeepsIt?: boolean;
@@ -62,6 +67,8 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
     .option('--secret <namespace/name>', 'for --delete: in place of a Secret that is gone')
     .option('--yes', 'delete without confirmation')
     .option('--context <name>', 'context in the kubeconfig (default: its current one)')
+    .addOption(new Option('--plugin').hideHelp())
+    .addOption(new Option('--plugin-flag <flag>').hideHelp().argParser(listed).default([]))
     .addHelpText('after', notes)
     .allowUnknownOption()
     .allowExcessArguments();
@@ -70,6 +77,7 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
   return readValues(call, { usageCode }, () => ({
     config: sidecarConfig(call, parser.args),
     context: flags.context,
+    plugin: flags.plugin === true ? (flags.pluginFlag ?? []) : undefined,
     secondLookMs: durationOf('--second-look', flags.secondLook),
     output: outputOf(flags.output),
     ids: idsOf(flags.delete),
@@ -77,6 +85,10 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
     mayBeUnproved: unprovedOf(flags),
     secret: flags.secret === undefined ? undefined : namespacedNameOf('--secret', flags.secret),
   }));
+}
+
+function listed(text: string, earlier: readonly string[]): string[] {
+  return [...earlier, text];
 }
 
 /** @throws {RangeError} */

@@ -80,12 +80,12 @@ async function auditDriver(call: SubcommandCall, args: AuditArguments, options: 
   const { driver, progress } = options;
   const found = await audit(options);
   progress.clear();
-  const { config, context } = args;
+  const { config, context, plugin } = args;
   const program = call.program.replace(/ audit$/, '');
   const report: ReportContext = {
     driver: driver.name,
     wallMs: options.clock.wallMs(),
-    commandFor: (finding) => commandFor(finding, found, { program, config, context }),
+    commandFor: (finding) => commandFor(finding, found, { program, config, context, plugin }),
   };
   if (args.output === 'table') call.stdout.write(auditText(report, found));
   const deletions = args.ids.length === 0 ? [] : await deleteAll(call, args, { found, options });

@@ -12,6 +12,8 @@ export interface CommandContext {
   config: Config;
   /** In the kubeconfig; undefined: its current one. */
   context?: string | undefined;
+  /** The reader has the kubectl plugin, not the driver's socket: its flags, such as `--driver`. */
+  plugin?: readonly string[] | undefined;
 }
 
 /** As in the table of flags, in milliseconds. */
@@ -49,7 +51,11 @@ export function commandFor(finding: Finding, found: Audit, context: CommandConte
       return search === undefined || list === undefined ? undefined : `${list} | ${search}`;
     }
     case 'being-made':
-      return shellCommand([context.program, 'why', claim, ...clusterFlags(context)]);
+      return shellCommand(
+        context.plugin === undefined
+          ? [context.program, 'why', claim, ...clusterFlags(context)]
+          : [...pluginWords, 'why', claim, ...connectionOf(context.plugin)],
+      );
     case 'being-deleted':
     case 'foreign':
       return undefined;
@@ -80,7 +86,15 @@ function isWithoutStorage(
   return volumeId !== undefined || !findings.some(({ state }) => state === 'unexplained' || state === 'candidate');
 }
 
+/** How the kubectl plugin is called, which finds the Pod, the driver's socket and the journal by itself. */
+const pluginWords = ['kubectl', 'csi'];
+
+function connectionOf(plugin: readonly string[]): string[] {
+  return plugin.filter((flag) => /^--(kubeconfig|context)=/.test(flag));
+}
+
 function own(context: CommandContext, ...words: string[]): string[] {
+  if (context.plugin !== undefined) return [...pluginWords, ...words, ...context.plugin];
   const { config } = context;
   const { csiTimeoutMs, intentJournal, nodeDeployment } = config;
   return [
@@ -116,5 +130,6 @@ function describe(context: CommandContext, names: readonly string[]): string[] {
 }
 
 function kubectl(context: CommandContext): string[] {
+  if (context.plugin !== undefined) return ['kubectl', ...connectionOf(context.plugin)];
   return ['kubectl', ...clusterFlags(context, '--server'), ...contextFlag(context)];
 }

@@ -152,11 +152,16 @@ function writeChange(explanation: Explanation, flags: WhyFlags, call: Subcommand
   }
 }
 
-function write(explanation: Explanation, { output }: WhyFlags, { stdout, environment }: SubcommandCall): void {
+/** Commands to copy are those of the sidecar's own program; whoever has the kubectl plugin calls that. */
+function asCalled(explanation: Explanation, program: string): Explanation {
+  return { ...explanation, cure: explanation.cure.replaceAll('csi-provisioner why', program) };
+}
+
+function write(explanation: Explanation, { output }: WhyFlags, { program, stdout, environment }: SubcommandCall): void {
   if (output === 'json') {
     stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);
     return;
   }
   const colour = stdout.isTTY === true && (environment['NO_COLOR'] ?? '') === '';
-  stdout.write(explanationText(explanation, { colour, columns: stdout.columns }));
+  stdout.write(explanationText(asCalled(explanation, program), { colour, columns: stdout.columns }));
 }

@@ -1,8 +1,10 @@
+import os from 'node:os';
 import { addDriverFacts } from '../../audit/driver-facts.ts';
 import { cachedLook } from '../../audit/cached-look.ts';
 import { RecurringAudit } from '../../audit/recurring-audit.ts';
 import { silentProgress } from '../../base/progress.ts';
 import type { Feature } from '../../run/feature.ts';
+import { ownNamespace } from '../../run/own-namespace.ts';
 import { commandFor } from '../audit-commands.ts';
 import { homeIn } from '../audited-driver.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
@@ -12,6 +14,7 @@ import { journalObjects } from '../sidecar-journal.ts';
 export function auditFeature(options: FeatureOptions): Feature | undefined {
   const { config, driver, client, transport, informers, metrics, random = Math.random, clock, logger } = options;
   if (config.auditIntervalMs === null || metrics.audit === undefined) return undefined;
+  const plugin = pluginFlags(options);
   const audit = new RecurringAudit({
     look: (signal) =>
       cachedLook({
@@ -26,7 +29,7 @@ export function auditFeature(options: FeatureOptions): Feature | undefined {
         signal,
       }),
     addFacts: (findings, signal) => addDriverFacts(findings, { driver, progress: silentProgress, signal }),
-    commandFor: (finding, found) => commandFor(finding, found, { program: 'csi-provisioner', config }),
+    commandFor: (finding, found) => commandFor(finding, found, { program: 'csi-provisioner', config, plugin }),
     intervalMs: config.auditIntervalMs,
     metrics: metrics.audit,
     random,
@@ -35,4 +38,10 @@ export function auditFeature(options: FeatureOptions): Feature | undefined {
   });
   options.status?.audits(audit.state);
   return { run: ({ stop, abort }) => audit.run(AbortSignal.any([stop, abort])) };
+}
+
+/** Whoever reads the status page has no shell in this Pod: the plugin finds it by the Lease, or by its name. */
+function pluginFlags({ config, driver }: FeatureOptions): string[] {
+  if (config.leaderElection !== null && config.nodeDeployment === null) return [`--driver=${driver.name}`];
+  return [`--pod=${config.intentJournal?.namespace || ownNamespace()}/${os.hostname()}`];
 }

@@ -64,7 +64,8 @@ async function auditInPod(call: SubcommandCall): Promise<number> {
   const isTerminal = call.stdin.isTTY === true && call.stdout.isTTY === true;
   const own = flagsOf(sidecar).filter((flag) => auditedFlags.some((name) => flag.startsWith(`--${name}=`)));
   const args = ['exec', ...connectionArgs(flags), ...(isTerminal ? ['-it'] : []), '-n', sidecar.namespace, sidecar.pod];
-  const inPod = [...programInImage, 'audit', ...own, ...rest];
+  const repeated = pluginFlags(flags).map((flag) => `--plugin-flag=${flag}`);
+  const inPod = [...programInImage, 'audit', '--plugin', ...repeated, ...own, ...rest];
   return await ended(kubectl([...args, '-c', sidecar.container, '--', ...inPod], { stdio: 'inherit' }));
 }
 
@@ -162,6 +163,15 @@ function parsed(
   if (hasPort) parser.option('--port <number>', 'local port (default: any that is free)');
   if (!readArguments(parser, call, { usageCode: failureCode })) return undefined;
   return { flags: parser.opts<PluginFlags>(), rest: parser.args };
+}
+
+/** What finds the same sidecar again, for the commands that the audit prints. */
+function pluginFlags({ driver, namespace, pod, container, ...connection }: PluginFlags): string[] {
+  const named = Object.entries({ driver, namespace, pod, container });
+  return [
+    ...named.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
+    ...connectionArgs(connection),
+  ];
 }
 
 function queryOf({ driver, namespace, pod, container }: PluginFlags): SidecarQuery {

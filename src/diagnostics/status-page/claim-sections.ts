@@ -164,7 +164,10 @@ function oneClaim(
     ['StorageClass', claim.className === '' ? 'none' : escapeHtml(claim.className)],
     ['UID', `<code>${escapeHtml(claim.uid)}</code>`],
     ['Created', escapeHtml(claim.createdAt)],
-    ['Explain', `<code>csi-provisioner why ${name}</code>, which also sees Pods, nodes and Secrets`],
+    [
+      'Explain',
+      `<code>kubectl csi why ${name}</code> or <code>csi-provisioner why ${name}</code>, which also see Pods, nodes and Secrets`,
+    ],
   ];
   const list = facts.map(([term, text]) => `<dt>${term}<dd>${text}`).join('');
   return `<h3>${name}</h3><dl class="facts">${list}</dl>${back}`;

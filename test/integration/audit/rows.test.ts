@@ -147,6 +147,19 @@ describe('the command of a row', () => {
     ]);
   });
 
+  test('is that of the kubectl plugin where it is called by it, with the flags that find the same sidecar', async () => {
+    await using rig = await AuditRig.start();
+    await rig.put({ ...recordOf(1), ...stuck, plan, handle: 'vol-left' }, recordOf(2));
+    rig.addVolume('pv-lost', 'vol-lost');
+    rig.lists('vol-left');
+    const plugin = ['--plugin', '--plugin-flag=--driver=d.example.com', '--plugin-flag=--context=prod'];
+    assert.deepEqual(await commands(rig, ...plugin), [
+      ['lost', 'kubectl --context=prod describe pv pv-lost'],
+      ['leaked', 'kubectl csi audit --delete=vol-left --driver=d.example.com --context=prod'],
+      ['being-made', 'kubectl csi why ns/claim-2 --context=prod'],
+    ]);
+  });
+
   test('of an unproved volume deletes nothing', async () => {
     await using rig = await AuditRig.start();
     await rig.put({ ...recordOf(1), phase: 'unproved', problem: 'why', handle: 'vol-1' });

@@ -81,11 +81,12 @@ exit 2
     (await readFile(path.join(folder, 'called'), 'utf8')).trim().split('\n');
 
   test('audit runs in the Pod of the leader, with the flags of its container, and has its exit code', async () => {
-    const { code, stderr } = await run('audit', '--output=json', '--delete', 'vol-1');
+    const { code, stderr } = await run('audit', '--output=json', '--delete', 'vol-1', `--driver=${driverName}`);
     assert.equal(code, 2, stderr);
     assert.deepEqual(await called(), [
       ...['exec', '-n', 'driver', 'pod-1', '-c', 'csi-provisioner', '--', '/nodejs/bin/node', '/csi-provisioner.mjs'],
-      ...['audit', '--csi-address=/csi/csi.sock', '--timeout=60s', '--leader-election-namespace=driver'],
+      ...['audit', '--plugin', `--plugin-flag=--driver=${driverName}`],
+      ...['--csi-address=/csi/csi.sock', '--timeout=60s', '--leader-election-namespace=driver'],
       ...['--output=json', '--delete', 'vol-1'],
     ]);
   });
