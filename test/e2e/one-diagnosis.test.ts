@@ -90,11 +90,6 @@ const ofNobody = {
   event: { because: 'no provisioner has the claim' },
   log: { because: 'no provisioner has the claim' },
 };
-/** Of a claim with late binding. */
-const notYetOurs = {
-  page: { because: 'kube-controller-manager hands the claim to the provisioner once a node is selected' },
-  ...quiet,
-};
 const notYet = { code: 'INTERNAL', message: 'not yet' };
 const earlier = { cause: 'driver-error', because: 'the last attempt was before it' } as const;
 const cloneOf = (name: string): Partial<V1PersistentVolumeClaimSpec> => ({
@@ -142,7 +137,7 @@ const rows: readonly Row[] = [
     cause: 'no-topology',
     says: /zone nroth is on no node; nodes have north\.$/,
     cure: /^Correct allowedTopologies/,
-    ...notYetOurs,
+    ...quiet,
   },
   {
     what: 'no room in the topology',
@@ -486,7 +481,7 @@ const rows: readonly Row[] = [
     verdict: 'waiting',
     says: /waits for the first Pod/,
     cure: /^Nothing/,
-    ...notYetOurs,
+    ...quiet,
   },
   {
     what: 'a Pod that fits no node',
@@ -499,7 +494,8 @@ const rows: readonly Row[] = [
     cause: 'pod-unschedulable',
     says: /cannot be scheduled/,
     cure: /^Make a node fit/,
-    ...notYetOurs,
+    page: { cause: 'waits-for-consumer', cure: /^Nothing/, because: 'the provisioner does not know Pods' },
+    ...quiet,
   },
   {
     what: 'a class that never existed',
