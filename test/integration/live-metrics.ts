@@ -13,6 +13,11 @@ export type LiveMetrics = ReadonlyMap<string, MetricFamily>;
  * badly, and reads its metrics.
  */
 export async function liveMetrics(): Promise<LiveMetrics> {
+  return families(await livePage());
+}
+
+/** The response that `liveMetrics` reads. */
+export async function livePage(): Promise<string> {
   const [port = 0] = await freePorts(1);
   const url = `http://127.0.0.1:${port}/metrics`;
   const scene = await openScene({
@@ -33,12 +38,13 @@ export async function liveMetrics(): Promise<LiveMetrics> {
     await leaveSome(scene);
     return await scene.eventually(async () => {
       await disturbLease(scene);
-      const families = await scrape(url);
-      assert.ok(families.has('leader_election_slowpath_total'), 'no renewal needed a second request yet');
+      const page = await scrape(url);
+      const live = families(page);
+      assert.ok(live.has('leader_election_slowpath_total'), 'no renewal needed a second request yet');
       for (const name of ['waiting_claims', 'failing_claims', 'released_volumes'])
-        assert.ok((families.get(name)?.samples.size ?? 0) > 0, `no ${name} yet`); // they are counted every ten seconds
-      assert.ok((families.get('audit_last_complete_run_timestamp_seconds')?.samples.size ?? 0) > 0, 'no audit yet');
-      return families;
+        assert.ok((live.get(name)?.samples.size ?? 0) > 0, `no ${name} yet`); // they are counted every ten seconds
+      assert.ok((live.get('audit_last_complete_run_timestamp_seconds')?.samples.size ?? 0) > 0, 'no audit yet');
+      return page;
     });
   } finally {
     await scene.close();
@@ -90,8 +96,12 @@ async function disturbLease({ admin, cluster, driver }: Scene): Promise<void> {
   await admin.objects.patch(lease, undefined, undefined, undefined, undefined, PatchStrategy.MergePatch);
 }
 
-async function scrape(url: string): Promise<LiveMetrics> {
+async function scrape(url: string): Promise<string> {
   const response = await fetch(url);
   assert.equal(response.status, 200);
-  return new Map(parseExposition(await response.text()).map((family) => [family.name, family]));
+  return await response.text();
+}
+
+function families(page: string): LiveMetrics {
+  return new Map(parseExposition(page).map((family) => [family.name, family]));
 }

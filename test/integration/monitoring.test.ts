@@ -3,22 +3,15 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
-import { loadYaml } from '@kubernetes/client-node';
 import { liveMetrics, type LiveMetrics } from './live-metrics.ts';
 import { familiesOf } from './metrics-page.ts';
+import { alertRules } from '../support/alert-rules.ts';
 import { anchorsOf } from '../support/markdown-anchors.ts';
 import { groupingLabels, selectorsOf } from './promql.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const folder = 'deploy/components/monitoring';
 const read = (name: string): Promise<string> => readFile(path.join(root, name), 'utf8');
-
-interface Rule {
-  alert: string;
-  expr: string;
-  labels: { severity: string };
-  annotations: { summary: string; description: string; runbook_url: string };
-}
 
 interface Dashboard {
   templating: { list: { name: string; query: string | { query: string } }[] };
@@ -27,11 +20,6 @@ interface Dashboard {
 
 /** Labels that a scrape adds to every series. */
 const targetLabels = new Set(['namespace', 'job', 'instance']);
-
-async function alertRules(): Promise<Rule[]> {
-  const { spec } = loadYaml<{ spec: { groups: { rules: Rule[] }[] } }>(await read(`${folder}/prometheus-rule.yaml`));
-  return spec.groups.flatMap(({ rules }) => rules);
-}
 
 async function dashboard(): Promise<Dashboard> {
   return JSON.parse(await read(`${folder}/dashboard.json`)) as Dashboard;
