@@ -35,6 +35,7 @@ const scripts: [script: string, flag: string, name: string][] = [
   ['scripts/chaos.ts', '--without', 'npm run chaos --'],
   ['scripts/kept.ts', '--records', 'npm run kept --'],
   ['scripts/grey.ts', '--peer-flags', 'npm run grey --'],
+  ['scripts/try-driver.ts', '--peer', 'npm run try-driver --'],
 ];
 
 describe('a script with flags', { concurrency: 2 }, () => {
@@ -59,6 +60,13 @@ describe('a script with flags', { concurrency: 2 }, () => {
     ],
     ['bench/bench.ts', ['--target', 'moon'], /argument 'moon' is invalid\. Allowed choices are kubernetes, sandbox/],
     ['scripts/grey.ts', ['--only', 'flood,drought'], /"drought" is not one of standing-server, dead-backend-leader,/],
+    ['scripts/try-driver.ts', ['floppy'], /'floppy' is not one of sandbox, mock, hostpath, nfs, smb\./],
+    ['scripts/try-driver.ts', ['mock'], /--peer is needed/],
+    [
+      'scripts/try-driver.ts',
+      ['nfs', '--peer', 'x'],
+      /--driver is needed: the command of kubernetes-csi\/csi-driver-nfs/,
+    ],
     [
       'scripts/chaos.ts',
       ['--kills', 'many'],

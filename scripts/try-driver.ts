@@ -1,0 +1,68 @@
+/** `npm run try-driver`: see `npm run try-driver -- --help`. */
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { findPrograms } from '../test/support/control-plane/programs.ts';
+import { showing } from './terminal-progress.ts';
+import { differences, type Results } from './try-driver/compare.ts';
+import { driverCommand } from './try-driver/driver-program.ts';
+import { parseOptions, type TryOptions } from './try-driver/options.ts';
+import type { Candidate } from './try-driver/stage.ts';
+import { tellStory } from './try-driver/story.ts';
+import { tableText, unexplained } from './try-driver/table.ts';
+
+async function main(): Promise<number> {
+  const options = parseOptions(process.argv.slice(2));
+  const { profile, program, peer, target, dump } = options;
+  if (target === 'kubernetes') await findPrograms(); // compiles them the first time, with a progress line of its own
+  const command = await driverCommand(profile, options.driver);
+  console.log(`${profile.name}: ${profile.about}, on ${target}\nours: ${program}\npeer: ${peer}`);
+  const ours = await tell(options, command, { name: 'ours', command: program });
+  const theirs = await tell(options, command, { name: 'peer', command: peer });
+  if (dump !== undefined) writeDump(dump, ours, theirs);
+  const found = differences(ours, theirs);
+  const bad = unexplained(found).length;
+  console.log(`\n${tableText(ours, theirs, found)}\n\n${found.length - bad} differences are meant, ${bad} are not`);
+  return bad > 0 ? 1 : 0;
+}
+
+async function tell(
+  { profile, target, logFolder }: TryOptions,
+  command: readonly string[],
+  candidate: Candidate,
+): Promise<Results> {
+  let step = '';
+  const { results, stage } = await showing(
+    () => `${candidate.name}: ${step}`,
+    () =>
+      tellStory({
+        candidate,
+        profile,
+        driverCommand: command,
+        target,
+        at: (name) => (step = name),
+        keepLog: (title, text) => keepLog(logFolder, profile.name, title, text),
+      }),
+  );
+  const { name, version, capabilities } = stage.info;
+  console.log(
+    `${candidate.name}: done, driver ${name} ${version || 'without version'}: ${[...capabilities].join(' ')}`,
+  );
+  return results;
+}
+
+function keepLog(folder: string | undefined, driver: string, title: string, text: string): void {
+  if (folder === undefined) return;
+  mkdirSync(folder, { recursive: true });
+  appendFileSync(path.join(folder, `${driver}.log`), `=== ${title}\n${text}\n`);
+}
+
+function writeDump(file: string, ours: Results, peer: Results): void {
+  writeFileSync(file, JSON.stringify({ ours: Object.fromEntries(ours), peer: Object.fromEntries(peer) }, null, 2));
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  process.exitCode = 1;
+}

@@ -1,0 +1,93 @@
+/** Finds or compiles a driver, and starts it. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { eventually } from '../../test/support/eventually.ts';
+import { startProcess, type StartedProcess } from '../../test/support/started-process.ts';
+import { CsiClient } from './csi-wire.ts';
+import type { DriverPlace, DriverProfile } from './drivers.ts';
+
+const sandboxDriver = path.join(import.meta.dirname, '../../sandbox/hostpath/main.ts');
+const goModule = path.join(import.meta.dirname, 'mock');
+
+/** The words of the command that starts a driver; compiles it when that is needed. */
+export async function driverCommand(profile: DriverProfile, given: string | undefined): Promise<string[]> {
+  if (given !== undefined) return given.split(' ').filter((word) => word !== '');
+  if (profile.program === 'sandbox') return [process.execPath, sandboxDriver];
+  return [await compiledMock()];
+}
+
+/** Compiles the driver unless it is there for this very code; returns the program's path. */
+async function compiledMock(): Promise<string> {
+  const parts = await Promise.all(['go.sum', 'main.go'].map((file) => readFile(path.join(goModule, file))));
+  const version = createHash('sha256').update(Buffer.concat(parts)).digest('hex').slice(0, 12);
+  const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'try-driver');
+  const program = path.join(cache, `mock-${version}`);
+  if (existsSync(program)) return program;
+  console.error('Compiling the mock driver, which takes a minute or two.');
+  await mkdir(cache, { recursive: true });
+  const unfinished = `${program}.${process.pid}`;
+  const env = { ...process.env, CGO_ENABLED: '0' };
+  await promisify(execFile)('go', ['build', '-trimpath', '-o', unfinished, '.'], { cwd: goModule, env });
+  await rename(unfinished, program); // two builds at once: the last one wins, neither is half written
+  return program;
+}
+
+/** Starts a driver and waits until it answers. @throws when it ends before. */
+export async function startTriedDriver(
+  profile: DriverProfile,
+  command: readonly string[],
+  place: DriverPlace,
+): Promise<StartedProcess> {
+  const faked = profile.fakeMounts === undefined ? undefined : await fakeMounts(profile.fakeMounts, place);
+  const words = [...(faked?.words ?? []), ...command, ...profile.args(place)];
+  const driver = await startProcess({
+    program: words[0] ?? '',
+    args: words.slice(1),
+    ...(faked && { env: faked.env }),
+  });
+  try {
+    using client = new CsiClient(`unix://${place.socket}`);
+    const hopeless = (): string | undefined => (driver.running() ? undefined : `the driver ended:\n${driver.log()}`);
+    await eventually(() => client.call('GetPluginInfo'), { hopeless });
+    return driver;
+  } catch (error) {
+    await driver.stop('SIGKILL');
+    throw error;
+  }
+}
+
+/**
+ * Lets a driver run in a mount namespace of its own, whose mounts go with it, and with a `mount` that binds a local folder
+ * in place of a share.
+ */
+async function fakeMounts(
+  type: string,
+  { folder }: DriverPlace,
+): Promise<{ words: string[]; env: Record<string, string> }> {
+  const [bin, share] = [path.join(folder, 'bin'), path.join(folder, 'share')];
+  for (const each of [bin, share, path.join(folder, 'mounts')]) await mkdir(each);
+  await writeFile(path.join(bin, 'mount'), bindMount(type, share), { mode: 0o755 });
+  return {
+    words: ['unshare', '--mount', '--propagation', 'private'],
+    env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` },
+  };
+}
+
+/** The mount point is the last argument, as Kubernetes' mount library has it. */
+function bindMount(type: string, share: string): string {
+  return `#!/bin/sh
+PATH=\${PATH#*:}
+case " $* " in
+  *" -t ${type} "*)
+    for target; do :; done
+    exec mount --bind '${share}' "$target"
+    ;;
+esac
+exec mount "$@"
+`;
+}
