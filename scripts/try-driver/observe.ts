@@ -1,5 +1,6 @@
 /** What is looked at after each step, in the form in which it is compared. */
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CoreV1Event, V1PersistentVolumeClaim } from '@kubernetes/client-node';
 import { eventsOf } from '../../test/support/admin.ts';
 import type { StepResult } from './compare.ts';
@@ -8,6 +9,7 @@ import { normalised, normalisedText } from './normalise.ts';
 import type { Bound } from './objects.ts';
 import { namespace, type Stage } from './stage.ts';
 
+const eventsWithinMs = 15_000;
 /** Calls that are made now and then, and by each side as it needs them; what they lead to is compared. */
 const background = new Set([
   'Probe',
@@ -20,7 +22,18 @@ const background = new Set([
 
 /** The claim and its PersistentVolume, with the events about both. */
 export async function observeBound(stage: Stage, { claim, volume }: Bound): Promise<StepResult> {
+  await successReported(stage, claim);
   return { volume: plain(stage, volume), ...(await observeClaim(stage, claim)) };
+}
+
+/** Events are sent beside the work: with a rate limit they come later. One that does not come is a result, too. */
+async function successReported(stage: Stage, { metadata }: V1PersistentVolumeClaim): Promise<void> {
+  const end = performance.now() + eventsWithinMs;
+  while (performance.now() < end) {
+    const events = await eventsOf(stage.admin, namespace, metadata?.uid ?? '');
+    if (events.some(({ reason }) => reason === 'ProvisioningSucceeded')) return;
+    await delay(50);
+  }
 }
 
 export async function observeClaim(stage: Stage, { metadata }: V1PersistentVolumeClaim): Promise<StepResult> {
