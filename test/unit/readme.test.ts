@@ -39,6 +39,11 @@ const otherFlags = new Set([
     '--compare',
     '--open',
     '--uri',
+    '--cases',
+    '--kind',
+    '--record',
+    '--out',
+    '--dump',
   ], // our scripts
   ...['--pod', '--container', '--driver'], // the kubectl plugin
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],

@@ -397,13 +397,19 @@ describe('CsiProvisioner, odd answers', () => {
     assert.ok(!('persistentVolumeReclaimPolicy' in volumeOf(await rig.provision(makeClaim(), bare)).spec));
   });
 
-  for (const volumeId of ['a#b//c=d&e', '42', '']) {
+  for (const volumeId of ['a#b//c=d&e', '42']) {
     test(`the volume id ${JSON.stringify(volumeId)} is kept untouched`, async () => {
       await using rig = await Rig.start();
       rig.driver.next('CreateVolume', { volume: { volume_id: volumeId } });
       assert.equal(volumeOf(await rig.provision()).spec.csi?.volumeHandle, volumeId);
     });
   }
+
+  test('a volume without an id has failed, and the driver is asked again', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', { volume: { volume_id: '' } });
+    assertFailed(await rig.provision(), 'in-background', 'the response to CreateVolume has no volume_id');
+  });
 
   test('a plain claim gives exactly this volume', async () => {
     await using rig = await Rig.start();

@@ -93,7 +93,7 @@ export const brokenCases: BrokenCase[] = [
   },
   {
     without: 'the delay and the second revoke after a take-over',
-    broken: { maxCallMs: 0 },
+    broken: { maxCallMs: 1 },
     commands: {
       first: ['create claim 0 of class delete', 'crash once CreateVolume is sent'],
       texts: ['delete claim 0', 'start', '3000 ms pass'],
