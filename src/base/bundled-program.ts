@@ -7,6 +7,8 @@ import { crc32 } from 'node:zlib';
 const magic = Buffer.from('csi-prov');
 /** The magic, then the checksums of the program and of the compiled code. Keeps V8's data aligned. */
 const headerBytes = 16;
+/** What V8 compiles in front of the program. */
+export const beforeProgram = '(function (exports, require, module, __filename, __dirname) {';
 
 /**
  * A program in one CommonJS file without `import()`, and the code that V8 compiled from it in an earlier process, in a file beside it. To
@@ -27,20 +29,23 @@ export class BundledProgram {
     this.#file = file;
     this.#source = readFileSync(file);
     const cachedData = readCode(compiledCodeFile(file), this.#source);
-    const [before, after] = ['(function (exports, require, module, __filename, __dirname) {', '\n})'];
-    this.#script = new vm.Script(before + this.#source.toString('latin1') + after, {
+    this.#script = new vm.Script(`${beforeProgram}${this.#source.toString('latin1')}\n})`, {
       filename: file,
-      columnOffset: -before.length, // positions of errors are those in the file
+      columnOffset: -beforeProgram.length, // positions of errors are those in the file
       ...(cachedData && { cachedData }),
     });
     this.isCached = cachedData !== undefined && this.#script.cachedDataRejected === false;
   }
 
+  /** Makes the program's function without calling it. V8's inspector knows no script before that. */
+  define(): (...args: unknown[]) => void {
+    return this.#script.runInThisContext() as (...args: unknown[]) => void;
+  }
+
   /** Runs the program. @returns what it exports. */
   run(): unknown {
     const module = { exports: {} };
-    const wrapper = this.#script.runInThisContext() as (...args: unknown[]) => void;
-    wrapper.call(
+    this.define().call(
       module.exports,
       module.exports,
       createRequire(this.#file),
@@ -52,7 +57,7 @@ export class BundledProgram {
   }
 
   /**
-   * What belongs into the file beside the program: all functions that have run so far. V8 accepts it in processes whose
+   * What belongs into the file beside the program: all functions that have been compiled so far. V8 accepts it in processes whose
    * own flags are those that this process has now.
    */
   compiledCode(): Buffer {
