@@ -10,8 +10,12 @@
  *   node scripts/build.ts csi-provisioner   one alone, as its image has it
  *   node scripts/build.ts --out FOLDER      into another folder than dist
  *   node scripts/build.ts --test-programs   also hostpath-driver.js and sandbox.js, which only tests start
+ *   node scripts/build.ts --maps            with a source map beside every file, which is not shipped
+ *
+ * For each program NAME there is NAME.packages.json, the packages that it holds: scripts/sbom.ts makes the bill of materials of an
+ * image of it. All bytes depend on the sources and package-lock.json alone.
  */
-import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
@@ -19,6 +23,7 @@ import { sidecarManifests } from '../sandbox/cluster/sidecar-manifests.ts';
 import { messageForm } from '../sandbox/csi-services.ts';
 import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
 import { calledCsiDescriptor } from './called-csi.ts';
+import { bundledPackages } from './bundled-packages.ts';
 import { callersInlined } from './inline-callers.ts';
 import { thinnedPackages } from './thinned-packages.ts';
 import { thirdPartyLicences } from './third-party-licences.ts';
@@ -28,6 +33,7 @@ const { values: flags, positionals: wanted } = parseArgs({
   options: {
     out: { type: 'string', default: path.join(root, 'dist') },
     'test-programs': { type: 'boolean', default: false },
+    maps: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -138,7 +144,17 @@ async function commandBanner(check: string, { isModule = true } = {}): Promise<{
 
 /** Bundles one file and prints what is in it. @returns the files that went into it. */
 async function bundle(outfile: string, options: BuildOptions): Promise<string[]> {
-  const result = await build({ ...common, ...options, metafile: true, outfile: path.join(dist, outfile) });
+  const result = await build({
+    ...common,
+    ...(flags.maps && { sourcemap: 'external' }),
+    ...options,
+    metafile: true,
+    write: false,
+    outfile: path.join(root, 'dist', outfile), // source maps name the sources from here, wherever they are written to
+  });
+  for (const { path: file, contents } of result.outputFiles) {
+    await writeFile(path.join(dist, path.basename(file)), contents);
+  }
   const bundled = Object.values(result.metafile.outputs)
     .flatMap(({ inputs }) => Object.entries(inputs))
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0);
@@ -148,8 +164,8 @@ async function bundle(outfile: string, options: BuildOptions): Promise<string[]>
     byPackage.set(name, (byPackage.get(name) ?? 0) + bytesInOutput);
   }
   if (options.banner?.['js']?.startsWith('#!') === true) await chmod(path.join(dist, outfile), 0o755);
-  const { size } = await stat(path.join(dist, outfile));
-  console.log(`${path.relative(root, path.join(dist, outfile))}: ${(size / 1000).toFixed(0)} kB`);
+  const bytes = result.outputFiles.find(({ path: file }) => path.basename(file) === outfile)?.contents.length ?? 0;
+  console.log(`${path.relative(root, path.join(dist, outfile))}: ${(bytes / 1000).toFixed(0)} kB`);
   for (const [name, bytes] of [...byPackage].toSorted(([, a], [, b]) => b - a).slice(0, 12)) {
     console.log(`  ${name.padEnd(36)} ${(bytes / 1000).toFixed(0).padStart(6)} kB`);
   }
@@ -254,6 +270,9 @@ await mkdir(dist, { recursive: true });
 const inputs = new Set<string>();
 for (const [name, make] of Object.entries(programs)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  for (const input of await make()) inputs.add(input);
+  const held = await make();
+  for (const input of held) inputs.add(input);
+  const packages = await bundledPackages(root, held);
+  await writeFile(path.join(dist, `${name}.packages.json`), `${JSON.stringify(packages, null, 2)}\n`);
 }
 await writeFile(path.join(dist, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicences(root, inputs));

@@ -40,14 +40,17 @@ const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** Where the base image has the certificate authorities that programs trust. */
 const systemStore = '/etc/ssl/certs';
 /** Every file that an image may add to its base, besides its program. */
-const commonFiles = ['/csi-provisioner.cdx.json', '/licenses/LICENSE', '/licenses/THIRD-PARTY-LICENSES.txt'];
+const commonFiles = ['/licenses/LICENSE', '/licenses/THIRD-PARTY-LICENSES.txt'];
 /** The program of the sidecar's image. */
 const sidecarFiles = [
   '/csi-provisioner.bundle.cjs',
   '/csi-provisioner.bundle.cjs.cache',
   '/csi-provisioner-traces.mjs',
+  '/csi-provisioner.cdx.json',
   '/csi-provisioner.mjs',
 ];
+/** That of nfs-subdir. */
+const nfsSubdirFiles = ['/nfs-subdir-external-provisioner.cdx.json', '/nfs-subdir-external-provisioner.mjs'];
 
 const { values } = parseArgs({
   options: { install: { type: 'boolean', default: false }, only: { type: 'string' } },
@@ -73,7 +76,7 @@ async function testSidecar(engine: Engine, folder: string, startedMs: number): P
   const nfsSubdir = await engine.build('nfs-subdir');
   console.log(`Built the images in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
   await checkContents(engine, sidecar, { title: 'Sidecar', program: sidecarFiles });
-  await checkContents(engine, nfsSubdir, { title: 'nfs-subdir', program: ['/nfs-subdir-external-provisioner.mjs'] });
+  await checkContents(engine, nfsSubdir, { title: 'nfs-subdir', program: nfsSubdirFiles });
   for (const image of [sidecar, driver, nfsSubdir]) checkConfig(image);
   const flags = sidecar.config.entrypoint.slice(1, -1);
   assert.deepEqual(bundled.split(' ').slice(1, -1), flags, 'benchmarks measure with the flags of the image');

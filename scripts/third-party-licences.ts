@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { packageFolders } from './bundled-packages.ts';
 
 /**
  * The licences of the packages that went into a bundle, as one text. Bundling drops the comments and files in which
@@ -10,13 +11,8 @@ import path from 'node:path';
  * @throws when a package brings no licence file: then somebody has to look.
  */
 export async function thirdPartyLicences(root: string, inputs: Iterable<string>): Promise<string> {
-  const folders = new Set<string>();
-  for (const input of inputs) {
-    const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
-    if (folder !== undefined) folders.add(folder);
-  }
   const texts: string[] = [];
-  for (const folder of [...folders].toSorted()) texts.push(await licenceOf(path.join(root, folder)));
+  for (const folder of packageFolders(inputs)) texts.push(await licenceOf(path.join(root, folder)));
   return texts.join(`\n${'-'.repeat(80)}\n\n`);
 }
 
