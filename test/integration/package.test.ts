@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import * as library from '../../src/index.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
+import { anchorsOf } from '../support/markdown-anchors.ts';
 import { startProcess } from '../support/started-process.ts';
 import { claimingVersion, runNode } from './cli/program-run.ts';
 import { startSidecar } from './cli/sidecar-process.ts';
@@ -19,19 +20,29 @@ const root = path.join(import.meta.dirname, '../..');
 const examples = path.join(root, 'provisioners/hostpath-provisioner');
 const exec = promisify(execFile);
 
-/** Runs a command with this Node in front of any other. */
-async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
-  const env = {
-    ...process.env,
-    PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env['PATH'] ?? ''}`,
-  };
+/** With this Node in front of any other. */
+const ownPath = `${path.dirname(process.execPath)}${path.delimiter}${process.env['PATH'] ?? ''}`;
+
+/** Runs a command. @param options.PATH - where it finds further commands. */
+async function run(cwd: string | { cwd: string; PATH: string }, program: string, ...args: string[]): Promise<string> {
+  const options = typeof cwd === 'string' ? { cwd, PATH: ownPath } : cwd;
+  const env = { ...process.env, PATH: options.PATH };
   try {
-    const { stdout } = await exec(program, args, { cwd, env, maxBuffer: 2 ** 26 });
+    const { stdout } = await exec(program, args, { cwd: options.cwd, env, maxBuffer: 2 ** 26 });
     return stdout;
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
     throw new Error(`${program} ${args.join(' ')}\n${stdout}${stderr}`, { cause: error });
   }
+}
+
+/** A folder with Node.js, npm and a shell: what a machine has at least, and no git. */
+async function leastCommands(folder: string): Promise<string> {
+  await mkdir(folder);
+  const npm = realpathSync((await run(folder, 'sh', '-c', 'command -v npm')).trim());
+  const commands = { node: process.execPath, npm, npx: path.join(path.dirname(npm), 'npx-cli.js'), sh: '/bin/sh' };
+  for (const [name, file] of Object.entries(commands)) await symlink(file, path.join(folder, name));
+  return folder;
 }
 
 /** Every Node.js of this machine that is too old for us. */
@@ -67,17 +78,18 @@ const strictest = {
 describe('the package', () => {
   let project: string;
   let files: string[];
+  let withoutGit: string;
 
   before(async () => {
     project = await mkdtemp(path.join(tmpdir(), 'package-'));
-    const packed = await run(root, 'npm', 'pack', '--json', '--pack-destination', project);
-    const [tarball] = JSON.parse(packed.slice(packed.indexOf('\n[') + 1)) as [
-      { filename: string; files: { path: string }[] },
-    ];
-    files = tarball.files.map((file) => file.path).sort();
+    await run(root, process.execPath, 'scripts/npm-package.ts', '--out', project);
+    const [tarball = ''] = (await readdir(project)).filter((name) => name.endsWith('.tgz'));
+    const listed = (await run(project, 'tar', '--list', '--file', tarball)).trimEnd().split('\n');
+    files = listed.map((file) => file.replace(/^package\//, '')).sort();
     const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
     await writeFile(path.join(project, 'package.json'), JSON.stringify({ type: 'module' }));
-    await run(project, 'npm', ...install, `./${tarball.filename}`);
+    withoutGit = await leastCommands(path.join(project, 'bin'));
+    await run({ cwd: project, PATH: withoutGit }, 'npm', ...install, `./${tarball}`);
     await mkdir(path.join(project, 'src'));
     for (const name of ['main.ts', 'replicated.ts']) {
       await cp(path.join(examples, name), path.join(project, 'src', name));
@@ -88,11 +100,12 @@ describe('the package', () => {
 
   test('holds the sidecar, the library, the sandbox, the provisioners and nothing else', async () => {
     assert.deepEqual(
-      files.filter((file) => !file.startsWith('dist/lib/')),
+      files.filter((file) => !file.startsWith('dist/lib/') && !file.startsWith('docs/')),
       [
         'CHANGELOG.md',
         'LICENSE',
         'README.md',
+        'SECURITY.md',
         'dist/THIRD-PARTY-LICENSES.txt',
         'dist/csi-provisioner-traces.mjs',
         'dist/csi-provisioner.bundle.cjs',
@@ -117,6 +130,44 @@ describe('the package', () => {
       );
   });
 
+  test('brings its pages, which link to what is there or to the repository', async () => {
+    const inPackage = (file: string): string => path.join(project, 'node_modules/csi-provisioner', file);
+    const manifest = JSON.parse(await readFile(inPackage('package.json'), 'utf8')) as {
+      version: string;
+      repository: { url: string };
+    };
+    const home = `${manifest.repository.url.replace(/^git\+|\.git$/g, '')}/blob/v${manifest.version}`;
+    const pages = files.filter((file) => file.endsWith('.md'));
+    assert.deepEqual(
+      pages.filter((file) => file.startsWith('docs/')).map((file) => file.slice('docs/'.length)),
+      (await readdir(path.join(root, 'docs'))).filter((file) => file.endsWith('.md')).sort(),
+    );
+    const toRepository: string[] = [];
+    for (const page of pages) {
+      const text = await readFile(inPackage(page), 'utf8');
+      for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (target.startsWith(`${home}/`)) toRepository.push(target.slice(home.length + 1));
+        if (/^https?:/.test(target)) continue;
+        const [file = '', anchor] = target.split('#');
+        const linked = file === '' ? page : path.join(path.dirname(page), file);
+        assert.ok(existsSync(inPackage(linked)), `${page}: ${target}`);
+        const headings = anchor === undefined ? undefined : anchorsOf(await readFile(inPackage(linked), 'utf8'));
+        assert.ok(headings?.has(anchor ?? '') ?? true, `${page}: ${target}`);
+      }
+    }
+    assert.ok(toRepository.includes('deploy/base/rbac.yaml'));
+    for (const target of toRepository) assert.ok(existsSync(path.join(root, target.replace(/#.*/, ''))), target);
+  });
+
+  test('says where it comes from, and depends on what its library imports alone', async () => {
+    const text = await readFile(path.join(project, 'node_modules/csi-provisioner/package.json'), 'utf8');
+    const manifest = JSON.parse(text) as Record<string, unknown> & { dependencies: object };
+    for (const field of ['repository', 'homepage', 'bugs', 'license', 'engines']) assert.ok(manifest[field], field);
+    for (const field of ['scripts', 'devDependencies', 'allowScripts']) assert.equal(manifest[field], undefined, field);
+    const { dependencies } = manifest;
+    assert.deepEqual(Object.keys(dependencies), ['@kubernetes/client-node', 'prom-client', 'undici', 'uuid']);
+  });
+
   test('has nfs-subdir-external-provisioner, which says what it lacks', async () => {
     const program = await startProcess({
       program: path.join(project, 'node_modules/.bin/nfs-subdir-external-provisioner'),
@@ -131,9 +182,8 @@ describe('the package', () => {
   });
 
   test('imports no package that it does not declare', async () => {
-    const manifest = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as {
-      dependencies: Record<string, string>;
-    };
+    const text = await readFile(path.join(project, 'node_modules/csi-provisioner/package.json'), 'utf8');
+    const manifest = JSON.parse(text) as { dependencies: Record<string, string> };
     const imported = new Set<string>();
     for (const file of files.filter((name) => name.startsWith('dist/lib/'))) {
       const text = await readFile(path.join(project, 'node_modules/csi-provisioner', file), 'utf8');
@@ -309,6 +359,14 @@ describe('the package', () => {
     assert.match(said, /photos is bound/);
     assert.match(await run(project, sandbox, 'hostpath-driver', '--help'), /--csi-address ADDRESS/);
     assert.match(await run(project, sandbox, 'api', '--help'), /--kubeconfig PATH/);
+  });
+
+  test('runs by npx on a machine without git', async () => {
+    const machine = { cwd: project, PATH: withoutGit };
+    await assert.rejects(run(machine, 'sh', '-c', 'git --version'), /git: not found/);
+    const program = `console.log('the cluster is at', process.env.KUBECONFIG)`;
+    const said = await run(machine, 'npx', 'csi-sandbox', '--', 'node', '--eval', program);
+    assert.match(said, /the cluster is at \S+/);
   });
 
   test('brings the sidecar as a command', async () => {

@@ -1,0 +1,64 @@
+/**
+ * `npm run package`: the npm package, as a file. It is packed in a folder of its own: its pages link to each other, and to the
+ * repository for what is not in the package, and package.json has the dependencies of the library alone, since the programs
+ * bring theirs along. Two runs make the same bytes.
+ *
+ *   node scripts/npm-package.ts --out FOLDER   where the file goes, by default here
+ *   node scripts/npm-package.ts --built        takes what is in dist instead of building it
+ */
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { runTool } from './image/run-tool.ts';
+import { importedPackages } from './package/imported-packages.ts';
+import { type Manifest, readManifest, repositoryPage } from './package/repository.ts';
+import { shippedPage } from './package/shipped-links.ts';
+
+const root = path.join(import.meta.dirname, '..');
+const { values } = parseArgs({
+  options: { out: { type: 'string', default: '.' }, built: { type: 'boolean', default: false } },
+});
+/** What npm packs whether it is listed or not. */
+const alwaysPacked = ['LICENSE', 'README.md'];
+
+async function main(): Promise<void> {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(path.join(tmpdir(), 'npm-package-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  if (!values.built) await build();
+  const manifest = await readManifest();
+  for (const file of [...alwaysPacked, ...manifest.files]) {
+    await cp(path.join(root, file), path.join(folder, file), { recursive: true });
+  }
+  await writeFile(path.join(folder, 'package.json'), `${JSON.stringify(await shippedManifest(manifest), null, 2)}\n`);
+  await rewritePages(folder, manifest);
+  await mkdir(values.out, { recursive: true });
+  console.log((await runTool('npm', ['pack', folder, '--ignore-scripts', '--pack-destination', values.out])).trim());
+}
+
+async function build(): Promise<void> {
+  for (const script of ['build', 'build:lib']) await runTool('npm', ['run', '--prefix', root, script]);
+}
+
+/** Without what only serves those who work on the package. */
+async function shippedManifest(manifest: Manifest): Promise<object> {
+  const { scripts: _scripts, devDependencies: _dev, allowScripts: _allowed, ...shipped } = manifest;
+  const imported = await importedPackages(path.join(root, 'dist/lib'));
+  const needed = Object.entries(manifest.dependencies).filter(([name]) => imported.has(name));
+  return { ...shipped, dependencies: Object.fromEntries(needed) };
+}
+
+async function rewritePages(folder: string, manifest: Manifest): Promise<void> {
+  const files = (await readdir(folder, { recursive: true })).toSorted();
+  const shipped = new Set(files);
+  const home = `${repositoryPage(manifest)}/blob/v${manifest.version}`;
+  for (const file of files.filter((name) => name.endsWith('.md'))) {
+    const page = path.join(folder, file);
+    if (!(await stat(page)).isFile()) continue;
+    const text = shippedPage(await readFile(page, 'utf8'), { file, isShipped: (name) => shipped.has(name), home });
+    await writeFile(page, text);
+  }
+}
+
+await main();
