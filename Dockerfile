@@ -7,7 +7,8 @@
 #   docker build --target nfs-subdir -t csi-provisioner-nfs-subdir:v0.1.0 .
 #
 # A registry of your own: --secret id=npmrc,src=$HOME/.npmrc. `npm run release` names the base images by digest, and gives
-# SOURCE_DATE_EPOCH; then two builds have the same layers. What is for every architecture is built once, on the builder's own.
+# SOURCE_DATE_EPOCH; then two builds have the same layers. What is for every architecture is built once, on the builder's own;
+# the other stages name theirs because buildah 1.28 takes the first one for all.
 ARG BUILD_IMAGE=node:24-bookworm-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian12
 ARG DEBIAN_IMAGE=node:24-bookworm-slim
@@ -36,15 +37,16 @@ COPY provisioners provisioners
 RUN npm run build nfs-provisioner
 
 # Debian, as it has ganesha: a server of its own beside our one file. Its packages are as of the day of the build, and listed with
-# their versions in the bill of materials. Logs and caches of the installation, which no two builds share, are removed.
-FROM ${DEBIAN_IMAGE} AS nfs-system
+# their versions in the bill of materials. Logs and caches of the installation, which no two builds share, are removed,
+# and a random machine id, which no two Pods should share.
+FROM --platform=$TARGETPLATFORM ${DEBIAN_IMAGE} AS nfs-system
 # Clients of before a restart are remembered on the disk of the volumes, also where an older configuration does not say so.
 # Ganesha looks for file systems in /etc/mtab, which not every container runtime adds; without it no export succeeds.
 RUN apt-get update && \
     apt-get install --yes --no-install-recommends \
       ca-certificates nfs-ganesha nfs-ganesha-vfs nfs-common dbus-daemon rpcbind util-linux xfsprogs && \
     rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/ldconfig/aux-cache /var/cache/debconf/*-old \
-      /var/lib/dpkg/*-old /var/log/apt /var/log/*.log /etc/*- /var/lib/nfs/ganesha && \
+      /var/lib/dpkg/*-old /var/log/apt /var/log/*.log /etc/*- /var/lib/dbus/machine-id /var/lib/nfs/ganesha && \
     mkdir -p /export /var/run/dbus && \
     ln -s /export /var/lib/nfs/ganesha && \
     ln -sf /proc/mounts /etc/mtab
@@ -71,7 +73,7 @@ COPY --from=nfs-build /csi-provisioner/dist/nfs-provisioner.js /nfs-provisioner.
 EXPOSE 2049 20048 32803 662 875 111
 ENTRYPOINT ["node", "--disable-sigusr1", "--use-system-ca", "/nfs-provisioner.mjs"]
 
-FROM ${RUNTIME_IMAGE} AS runtime
+FROM --platform=$TARGETPLATFORM ${RUNTIME_IMAGE} AS runtime
 ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.licenses="Apache-2.0" \
@@ -83,24 +85,24 @@ WORKDIR /
 # Health is the kubelet's to ask, over HTTP: see deploy/base/deployment.yaml.
 
 # By the very Node.js that will read it: any other one compiles the program at each start instead.
-FROM ${RUNTIME_IMAGE} AS code-cache
+FROM --platform=$TARGETPLATFORM ${RUNTIME_IMAGE} AS code-cache
 WORKDIR /csi-provisioner
 COPY --from=build /csi-provisioner /csi-provisioner
 RUN ["/nodejs/bin/node", "scripts/code-cache.ts"]
 
-FROM ${RUNTIME_IMAGE} AS sidecar-sbom
+FROM --platform=$TARGETPLATFORM ${RUNTIME_IMAGE} AS sidecar-sbom
 ARG VERSION=unknown
 ARG SOURCE_DATE_EPOCH
 COPY --from=build /csi-provisioner /csi-provisioner
 RUN ["/nodejs/bin/node", "/csi-provisioner/scripts/sbom.ts", "csi-provisioner"]
 
-FROM ${RUNTIME_IMAGE} AS nfs-subdir-sbom
+FROM --platform=$TARGETPLATFORM ${RUNTIME_IMAGE} AS nfs-subdir-sbom
 ARG VERSION=unknown
 ARG SOURCE_DATE_EPOCH
 COPY --from=nfs-subdir-build /csi-provisioner /csi-provisioner
 RUN ["/nodejs/bin/node", "/csi-provisioner/scripts/sbom.ts", "nfs-subdir-external-provisioner"]
 
-FROM ${RUNTIME_IMAGE} AS driver-sbom
+FROM --platform=$TARGETPLATFORM ${RUNTIME_IMAGE} AS driver-sbom
 ARG VERSION=unknown
 ARG SOURCE_DATE_EPOCH
 COPY --from=driver-build /csi-provisioner /csi-provisioner

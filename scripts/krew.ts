@@ -2,18 +2,17 @@
  * `npm run krew -- --uri URL`: the kubectl plugin as krew installs it: dist/kubectl-csi.tar.gz, which is to be published at the URL,
  * and its manifest dist/csi.yaml. Two runs make the same bytes.
  */
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
-import { gzipSync } from 'node:zlib';
 import { dump } from 'js-yaml';
+import { writeArchive } from './release/archive.ts';
 import { scriptCommand } from './script-command.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');
-const files = ['kubectl-csi.cjs', 'THIRD-PARTY-LICENSES.txt'];
+const files = ['LICENSE', 'THIRD-PARTY-LICENSES.txt', 'kubectl-csi.cjs'];
 /** Node.js and kubectl are all that it needs. */
 const platforms = ['darwin', 'linux'];
 
@@ -23,26 +22,13 @@ const { uri } = scriptCommand('npm run krew --', 'The kubectl plugin as an archi
   .opts<{ uri: string }>();
 
 const { version } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as { version: string };
-const { stdout: archive } = await promisify(execFile)(
-  'tar',
-  [
-    '--sort=name',
-    '--mtime=@0',
-    '--owner=0',
-    '--group=0',
-    '--numeric-owner',
-    '-cf',
-    '-',
-    '-C',
-    dist,
-    ...files,
-    '-C',
-    root,
-    'LICENSE',
-  ],
-  { encoding: 'buffer', maxBuffer: 64 * 1024 ** 2 },
-);
-const zipped = gzipSync(archive, { level: 9 });
+await using cleanup = new AsyncDisposableStack();
+const folder = await mkdtemp(path.join(tmpdir(), 'krew-'));
+cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+for (const file of files) await cp(path.join(file === 'LICENSE' ? root : dist, file), path.join(folder, file));
+const archive = path.join(dist, 'kubectl-csi.tar.gz');
+await writeArchive(archive, { folder, paths: files, epoch: 0 });
+const zipped = await readFile(archive);
 const sha256 = createHash('sha256').update(zipped).digest('hex');
 const manifest = {
   apiVersion: 'krew.googlecontainertools.github.com/v1alpha2',
@@ -57,6 +43,5 @@ const manifest = {
     platforms: platforms.map((os) => ({ selector: { matchLabels: { os } }, uri, sha256, bin: 'kubectl-csi.cjs' })),
   },
 };
-await writeFile(path.join(dist, 'kubectl-csi.tar.gz'), zipped);
 await writeFile(path.join(dist, 'csi.yaml'), dump(manifest));
 console.log(`dist/kubectl-csi.tar.gz: ${(zipped.length / 1000).toFixed(0)} kB, sha256 ${sha256}\ndist/csi.yaml`);

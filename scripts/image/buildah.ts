@@ -1,11 +1,12 @@
 /** Images without an engine that runs in the background: buildah builds, `unshare` and `chroot` run. Needs root. */
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { startProcess, type StartedProcess } from '../../test/support/started-process.ts';
 import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
 import { makeMemoryCgroup, type MemoryCgroup } from './memory-cgroup.ts';
-import { type BaseImage, buildBase, debianBase, removeBase, runtimeBase } from './local-base.ts';
+import { openStorage } from './buildah-storage.ts';
+import { buildBase, debianBase, runtimeBase } from './local-base.ts';
 import { npmConfig, npmSettings } from './npm-settings.ts';
 import { runTool } from './run-tool.ts';
 
@@ -48,18 +49,7 @@ interface Inspected {
  * layers: buildah's usual storage is not touched.
  */
 export async function startBuildah(parent: string, root: string): Promise<Engine> {
-  const storage = await mkdtemp(path.join(parent, 'buildah-'));
-  const global = ['--root', `${storage}/root`, '--runroot', `${storage}/run`, '--storage-driver', 'vfs'];
-  const buildah = (args: string[], loud = false): Promise<string> =>
-    runTool('buildah', [...global, ...args], { loud, environment: { BUILDAH_ISOLATION: 'chroot' } });
-  const makeBase = async (name: string, base: BaseImage): Promise<void> => {
-    const container = (await buildah(['from', 'scratch'])).trim();
-    await buildah(['add', '--quiet', container, base.folder, '/']);
-    const settings = Object.entries(base.environment).flatMap(([key, value]) => ['--env', `${key}=${value}`]);
-    await buildah(['config', '--user', base.user, ...settings, container]);
-    await buildah(['commit', '--quiet', '--rm', container, name]);
-    await removeBase(base);
-  };
+  const { buildah, makeBase, ...storage } = await openStorage(parent);
   /** A writable copy of an image's files: where the container runtime makes mount points. */
   const mounted = async (name: string): Promise<string> => {
     const container = (await buildah(['from', '--pull-never', name])).trim();
@@ -107,10 +97,7 @@ export async function startBuildah(parent: string, root: string): Promise<Engine
           }),
       } satisfies Image;
     },
-    async [Symbol.asyncDispose]() {
-      await buildah(['umount', '--all']);
-      await rm(storage, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => storage[Symbol.asyncDispose](),
   };
 }
 

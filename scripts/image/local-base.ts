@@ -11,6 +11,8 @@ export interface BaseImage {
   readonly user: string;
 }
 
+/** Of this machine, as Debian names it. */
+export const ownArchitecture = process.arch === 'x64' ? 'amd64' : process.arch;
 const authorities = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
@@ -40,20 +42,51 @@ export async function buildBase(parent: string): Promise<BaseImage> {
   };
 }
 
-/** Stands for `gcr.io/distroless/nodejs24-debian12`: Node.js with its libraries, nothing else. */
-export async function runtimeBase(parent: string): Promise<BaseImage> {
+/**
+ * Stands for `gcr.io/distroless/nodejs24-debian12`: Node.js with its libraries, nothing else.
+ *
+ * @param architecture - default: this machine's own.
+ */
+export async function runtimeBase(parent: string, architecture = ownArchitecture): Promise<BaseImage> {
   const folder = await emptyRoot(parent);
-  await addProgram(folder, process.execPath, '/nodejs/bin/node');
+  if (architecture === ownArchitecture) await addProgram(folder, process.execPath, '/nodejs/bin/node');
+  else await addForeignNode(folder, { architecture, destination: '/nodejs/bin/node', parent });
   return { folder, user: '0', environment: { PATH: '/usr/bin:/bin', SSL_CERT_FILE: authorities } };
 }
 
 /** Stands for `node:24-bookworm-slim` where Debian's packages are installed into it: a Debian, and this machine's Node.js. */
-export async function debianBase(parent: string): Promise<BaseImage> {
+export async function debianBase(parent: string, architecture = ownArchitecture): Promise<BaseImage> {
   const folder = await mkdtemp(path.join(parent, 'debian-'));
   await chmod(folder, 0o755);
-  await runTool('mmdebstrap', ['--quiet', '--variant=apt', 'bookworm', folder]);
-  await add(folder, process.execPath, '/usr/local/bin/node'); // its libraries came with apt
+  await runTool('mmdebstrap', ['--quiet', '--variant=apt', `--architectures=${architecture}`, 'bookworm', folder]);
+  const node = architecture === ownArchitecture ? process.execPath : await foreignNode(architecture, parent);
+  await add(folder, node, '/usr/local/bin/node'); // its libraries came with apt
   return { folder, user: '0', environment: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } };
+}
+
+/** Node.js of the version of this process for another architecture, from the npm registry. */
+async function foreignNode(architecture: string, parent: string): Promise<string> {
+  const folder = await mkdtemp(path.join(parent, 'node-'));
+  const name = `node-linux-${architecture}@${process.versions.node}`;
+  const packed = await runTool('npm', ['pack', name, '--silent', '--pack-destination', folder]);
+  await runTool('tar', ['-xf', path.join(folder, packed.trim()), '-C', folder, 'package/bin/node']);
+  return path.join(folder, 'package/bin/node');
+}
+
+/** Node.js for another architecture, and its libraries as Debian has them. */
+async function addForeignNode(
+  folder: string,
+  { architecture, destination, parent }: { architecture: string; destination: string; parent: string },
+): Promise<void> {
+  const libraries = await mkdtemp(path.join(parent, 'libraries-'));
+  const wanted = '--include=libc6,libstdc++6,libgcc-s1';
+  const architectures = `--architectures=${architecture}`;
+  await runTool('mmdebstrap', ['--quiet', '--variant=extract', architectures, wanted, 'bookworm', libraries]);
+  for (const name of ['lib', 'usr/lib']) {
+    await cp(path.join(libraries, name), path.join(folder, name), { recursive: true, verbatimSymlinks: true });
+  }
+  await rm(libraries, { recursive: true });
+  await add(folder, await foreignNode(architecture, parent), destination);
 }
 
 async function emptyRoot(parent: string): Promise<string> {

@@ -13,8 +13,9 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-export async function readManifest(): Promise<Manifest> {
-  return JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as Manifest;
+/** @param folder - of the repository. */
+export async function readManifest(folder = root): Promise<Manifest> {
+  return JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8')) as Manifest;
 }
 
 /** The address of the repository for a browser, without a slash at its end. */

@@ -36,6 +36,8 @@ const scripts: [script: string, flag: string, name: string][] = [
   ['scripts/kept.ts', '--records', 'npm run kept --'],
   ['scripts/grey.ts', '--peer-flags', 'npm run grey --'],
   ['scripts/try-driver.ts', '--peer', 'npm run try-driver --'],
+  ['scripts/release.ts', '--output', 'npm run release --'],
+  ['scripts/release-check.ts', '--architectures', 'npm run release:check --'],
 ];
 
 describe('a script with flags', { concurrency: 2 }, () => {
