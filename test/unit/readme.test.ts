@@ -44,7 +44,11 @@ const otherFlags = new Set([
     '--record',
     '--out',
     '--dump',
+    '--dry-run',
+    '--local-bases',
+    '--unreleased',
   ], // our scripts
+  ...['--bundle', '--certificate-identity', '--certificate-oidc-issuer', '--ignore-missing', '--repo'], // to verify a release
   ...['--pod', '--container', '--driver'], // the kubectl plugin
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
   ...['--api-minutes', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short', '--program'],
