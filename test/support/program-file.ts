@@ -25,5 +25,7 @@ export function programSource(name: Program): string {
  */
 export function programFile(name: Program): string {
   const built = process.env['TEST_PROGRAMS'];
-  return built === undefined ? programSource(name) : path.join(built, `${name}.${name === 'kubectl-csi' ? 'cjs' : 'js'}`);
+  return built === undefined
+    ? programSource(name)
+    : path.join(built, `${name}.${name === 'kubectl-csi' ? 'cjs' : 'js'}`);
 }
