@@ -28,8 +28,11 @@ async function main(): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), 'release-check-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const commit = (await runTool('git', ['-C', root, 'rev-parse', 'HEAD'])).trim();
   const outputs: Map<string, string>[] = [];
-  for (const setting of settings) outputs.push(await releasedFrom(path.join(folder, setting.folder), setting));
+  for (const setting of settings) {
+    outputs.push(await releasedFrom(commit, path.join(folder, setting.folder), setting));
+  }
   const [first = new Map<string, string>(), second = new Map<string, string>()] = outputs;
   if (first.size === 0) throw new Error('nothing was made');
   const names = [...new Set([...first.keys(), ...second.keys()])].toSorted();
@@ -40,13 +43,15 @@ async function main(): Promise<void> {
   if (different.length > 0) process.exitCode = 1;
 }
 
-/** Checks out this commit into a folder and makes the release there. @returns checksums by file. */
+/** Checks out a commit into a folder and makes the release there. @returns checksums by file. */
 async function releasedFrom(
+  commit: string,
   folder: string,
   { environment, umask }: { environment: Record<string, string>; umask: string },
 ): Promise<Map<string, string>> {
   await mkdir(path.dirname(folder), { recursive: true });
-  await runTool('sh', ['-c', `umask ${umask} && git clone --quiet "$1" "$2"`, 'clone', root, folder]);
+  const checkOut = `umask ${umask} && git clone --quiet --no-checkout "$1" "$2" && git -C "$2" checkout --quiet "$3"`;
+  await runTool('sh', ['-c', checkOut, 'clone', root, folder, commit]);
   await cp(path.join(root, 'node_modules'), path.join(folder, 'node_modules'), {
     recursive: true,
     verbatimSymlinks: true,
