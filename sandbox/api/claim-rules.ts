@@ -1,51 +1,45 @@
 import type { SandboxObject } from './client.ts';
-import { each, filled, ifFilled, ifSet, oneOf, syntax } from './field-checks.ts';
-import type { Check } from './field-checks.ts';
 import { forbidden, invalid, notSupported, required } from './field-error.ts';
 import type { FieldError } from './field-error.ts';
-import { at, copyJson, isObject, objectAt, stringAt, stringsAt } from './json.ts';
+import { arrayAt, at, copyJson, isObject, jsonEqual, objectAt, stringAt } from './json.ts';
 import type { JsonObject } from './json.ts';
 import type { KindRules } from './kind-rules.ts';
-import { claimSpecSchema } from './kind-schemas.ts';
-import { labelNameProblem, subdomainProblem } from './names.ts';
-import { quantityNanos } from './quantity.ts';
-import { sameFields } from './schema.ts';
-import { labelSelector } from './selector-rules.ts';
+import { subdomainProblem } from './names.ts';
+import { quantityNanos, sameQuantity } from './quantity.ts';
 
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 const betaClassAnnotation = 'volume.beta.kubernetes.io/storage-class';
 
 /** Complaints about a list of access modes, which may be neither empty nor mix ReadWriteOncePod with others. */
-export const accessModeErrors: Check = (value, field) => {
-  const modes = stringsAt({ value }, 'value');
+export function accessModeErrors(modes: readonly unknown[], field: string): FieldError[] {
   if (modes.length === 0) return [required(field, 'at least 1 access mode is required')];
-  const known = modes.filter((mode) => accessModes.includes(mode));
   const errors = modes
-    .filter((mode) => !accessModes.includes(mode))
+    .filter((mode) => !accessModes.includes(String(mode)))
     .map((mode) => notSupported(field, mode, accessModes));
-  if (new Set(known).size > 1 && known.includes('ReadWriteOncePod')) {
+  if (modes.includes('ReadWriteOncePod') && modes.length > 1) {
     errors.push(forbidden(field, 'may not use ReadWriteOncePod with other access modes'));
   }
   return errors;
-};
+}
 
-const specFields = each({
-  accessModes: accessModeErrors,
-  storageClassName: ifFilled(syntax(subdomainProblem)),
-  volumeAttributesClassName: ifFilled(syntax(subdomainProblem)),
-  volumeMode: oneOf('Block', 'Filesystem'),
-});
+/** Complaint about a volume mode, if there is one. */
+export function volumeModeErrors(mode: unknown, field: string): FieldError[] {
+  if (mode === undefined || mode === 'Filesystem' || mode === 'Block') return [];
+  return [notSupported(field, mode, ['Block', 'Filesystem'])];
+}
 
 /** Defaults and checks of PersistentVolumeClaim. */
 export const claimRules: KindRules = {
   prepareCreate(claim) {
     claim['status'] = { phase: 'Pending' };
-    completeSpec(specOf(claim), undefined);
+    const spec = specOf(claim);
+    spec['volumeMode'] ??= 'Filesystem';
+    completeDataSources(spec);
   },
-  prepareUpdate(claim, old) {
-    completeSpec(specOf(claim), objectAt(old, 'spec'));
+  prepareUpdate(claim) {
+    completeDataSources(specOf(claim));
   },
-  validate: (claim, old) => specErrors(objectAt(claim, 'spec'), old && objectAt(old, 'spec')),
+  validate: (claim) => specErrors(objectAt(claim, 'spec')),
   validateUpdate: updateErrors,
 };
 
@@ -56,19 +50,14 @@ function specOf(claim: SandboxObject): JsonObject {
 }
 
 /** Drops data sources no server knows and mirrors `dataSource` and `dataSourceRef`. */
-function completeSpec(spec: JsonObject, old: JsonObject | undefined): void {
-  spec['volumeMode'] ??= 'Filesystem';
-  const hadSource = old !== undefined && (old['dataSource'] !== undefined || old['dataSourceRef'] !== undefined);
+function completeDataSources(spec: JsonObject): void {
   const { dataSource, dataSourceRef } = spec;
-  if (isObject(dataSource) && dataSourceRef === undefined && !hadSource && !isKnownSource(dataSource)) {
-    delete spec['dataSource'];
-  }
+  if (isObject(dataSource) && !isKnownSource(dataSource)) delete spec['dataSource'];
   if (isObject(spec['dataSource']) && !isObject(dataSourceRef)) {
     spec['dataSourceRef'] = copyJson(spec['dataSource']);
-  } else if (spec['dataSource'] === undefined && isObject(dataSourceRef)) {
+  } else if (spec['dataSource'] === undefined && dataSource === undefined && isObject(dataSourceRef)) {
     if (stringAt(dataSourceRef, 'namespace') !== '') return;
-    const { namespace: _empty, ...mirror } = dataSourceRef;
-    spec['dataSource'] = copyJson(mirror);
+    if (isKnownSource(dataSourceRef)) spec['dataSource'] = copyJson(dataSourceRef);
   }
 }
 
@@ -78,132 +67,100 @@ function isKnownSource(source: JsonObject): boolean {
   return group === 'snapshot.storage.k8s.io' && kind === 'VolumeSnapshot';
 }
 
-/** @param old - the spec before; what it had of the wrong sort may stay. */
-function specErrors(spec: JsonObject, old: JsonObject | undefined): FieldError[] {
-  const oldSelector = old?.['selector'];
-  const anyValue = oldSelector !== undefined && labelSelector()(oldSelector, '').length > 0;
-  const anyGroup = [old?.['dataSource'], old?.['dataSourceRef']].some((source) => at(source, 'apiGroup') !== undefined);
-  return [
-    ...specFields(spec, 'spec'),
-    ...ifSet(labelSelector(anyValue))(spec['selector'], 'spec.selector'),
-    ...requestErrors(at(spec, 'resources', 'requests', 'storage')),
-    ...dataSourceErrors(spec, anyGroup),
-  ];
+function specErrors(spec: JsonObject): FieldError[] {
+  const errors = accessModeErrors(arrayAt(spec, 'accessModes'), 'spec.accessModes');
+  const request = at(spec, 'resources', 'requests', 'storage');
+  if (request === undefined) errors.push(required('spec.resources[storage]'));
+  else if ((quantityNanos(request) ?? 0n) <= 0n) {
+    errors.push(invalid('spec.resources[storage]', request, 'must be greater than zero'));
+  }
+  for (const field of ['storageClassName', 'volumeAttributesClassName']) {
+    const name = stringAt(spec, field);
+    const problem = name === '' ? '' : subdomainProblem(name);
+    if (problem !== '') errors.push(invalid(`spec.${field}`, name, problem));
+  }
+  errors.push(...volumeModeErrors(spec['volumeMode'], 'spec.volumeMode'));
+  return [...errors, ...dataSourceErrors(spec)];
 }
 
-function requestErrors(request: unknown): FieldError[] {
-  const field = 'spec.resources[storage]';
-  if (request === undefined) return [required(field)];
-  return (quantityNanos(request) ?? 0n) > 0n ? [] : [invalid(field, request, 'must be greater than zero')];
-}
-
-function dataSourceErrors(spec: JsonObject, anyGroup: boolean): FieldError[] {
+function dataSourceErrors(spec: JsonObject): FieldError[] {
+  const errors: FieldError[] = [];
   const { dataSource, dataSourceRef } = spec;
-  const namespace = stringAt(dataSourceRef, 'namespace');
-  const errors = [
-    ...sourceErrors(dataSource, 'spec.dataSource', anyGroup),
-    ...sourceErrors(dataSourceRef, 'spec.dataSourceRef', anyGroup),
-    ...ifFilled(syntax(labelNameProblem))(namespace, 'spec.dataSourceRef.namespace'),
-  ];
+  for (const [field, source] of Object.entries({ dataSource, dataSourceRef })) {
+    if (!isObject(source)) continue;
+    const path = `spec.${field}`;
+    if (stringAt(source, 'name') === '') errors.push(required(`${path}.name`));
+    if (stringAt(source, 'kind') === '') errors.push(required(`${path}.kind`));
+    if (stringAt(source, 'apiGroup') === '' && stringAt(source, 'kind') !== 'PersistentVolumeClaim') {
+      errors.push(
+        invalid(path, stringAt(source, 'kind'), 'must be PersistentVolumeClaim when referencing the core group'),
+      );
+    }
+  }
   if (!isObject(dataSource) || !isObject(dataSourceRef)) return errors;
-  if (namespace !== '') {
+  if (stringAt(dataSourceRef, 'namespace') !== '') {
     errors.push(invalid('spec', 'dataSource', 'may not be specified when dataSourceRef.namespace is specified'));
-  } else if (!sameSource(dataSource, dataSourceRef)) {
+  } else if (!jsonEqual(withGroup(dataSource), withGroup(dataSourceRef))) {
     errors.push(invalid('spec', 'dataSource', 'must match dataSourceRef'));
   }
   return errors;
 }
 
-function sameSource(a: JsonObject, b: JsonObject): boolean {
-  const sameTexts = ['kind', 'name'].every((field) => stringAt(a, field) === stringAt(b, field));
-  return sameTexts && a['apiGroup'] === b['apiGroup'];
-}
-
-function sourceErrors(source: unknown, path: string, anyGroup: boolean): FieldError[] {
-  if (!isObject(source)) return [];
-  const [group, kind] = [stringAt(source, 'apiGroup'), stringAt(source, 'kind')];
-  const groupProblem = group === '' || anyGroup ? '' : subdomainProblem(group);
-  return [
-    ...each({ name: filled, kind: filled })(source, path),
-    ...(group === '' && kind !== 'PersistentVolumeClaim'
-      ? [invalid(path, kind, 'must be PersistentVolumeClaim when referencing the core group')]
-      : []),
-    ...(groupProblem === '' ? [] : [invalid(`${path}.apiGroup`, group, groupProblem)]),
-  ];
+function withGroup(source: JsonObject): JsonObject {
+  return { ...source, apiGroup: stringAt(source, 'apiGroup'), namespace: undefined };
 }
 
 function updateErrors(claim: SandboxObject, old: SandboxObject): FieldError[] {
+  const errors: FieldError[] = [];
+  const [betaClass, oldBetaClass] = [claim, old].map((each) =>
+    at(each, 'metadata', 'annotations', betaClassAnnotation),
+  );
+  if (betaClass !== oldBetaClass) {
+    errors.push(invalid(`metadata.annotations[${betaClassAnnotation}]`, betaClass ?? '', 'field is immutable'));
+  }
   const [spec, oldSpec] = [objectAt(claim, 'spec'), objectAt(old, 'spec')];
-  const errors = classErrors(claim, old);
-  if (!sameFields(comparable(claim, old), comparable(old, old), claimSpecSchema)) {
+  const bound = stringAt(old, 'status', 'phase') === 'Bound';
+  const tolerated: JsonObject = { ...spec };
+  if (stringAt(oldSpec, 'volumeName') === '') tolerated['volumeName'] = oldSpec['volumeName'];
+  if (oldSpec['storageClassName'] === undefined) delete tolerated['storageClassName'];
+  if (bound) tolerated['volumeAttributesClassName'] = oldSpec['volumeAttributesClassName'];
+  const request = at(spec, 'resources', 'requests', 'storage');
+  const oldRequest = at(oldSpec, 'resources', 'requests', 'storage');
+  if (sameQuantity(request, oldRequest) || bound) {
+    tolerated['resources'] = withRequest(objectAt(spec, 'resources'), oldRequest);
+  }
+  if (!jsonEqual(withoutSources(tolerated), withoutSources(oldSpec)) || !sourcesKept(spec, oldSpec)) {
     errors.push(
       forbidden(
         'spec',
         'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
       ),
     );
+    return errors;
   }
-  errors.push(...shrinkErrors(spec, old));
-  if (spec['volumeMode'] !== oldSpec['volumeMode']) {
-    errors.push(invalid('volumeMode', spec['volumeMode'], 'field is immutable'));
-  }
-  const current = at(old, 'status', 'currentVolumeAttributesClassName');
-  if (current !== undefined && stringAt(spec, 'volumeAttributesClassName') === '') {
-    if (spec['volumeAttributesClassName'] !== oldSpec['volumeAttributesClassName']) {
-      errors.push(forbidden('spec.volumeAttributesClassName', 'may not be removed once a class is in effect'));
-    }
+  const [size, oldSize] = [quantityNanos(request), quantityNanos(oldRequest)];
+  const capacity = quantityNanos(at(old, 'status', 'capacity', 'storage'));
+  if (size !== undefined && oldSize !== undefined && size < oldSize && (capacity === undefined || size <= capacity)) {
+    errors.push(forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity'));
   }
   return errors;
 }
 
-/** The former annotation for the class stays, unless its class moves into the spec. */
-function classErrors(claim: SandboxObject, old: SandboxObject): FieldError[] {
-  if (movesClass(claim, old)) return [];
-  const [betaClass = '', oldBetaClass = ''] = [betaClassOf(claim), betaClassOf(old)];
-  if (betaClass === oldBetaClass) return [];
-  return [invalid(`metadata.annotations.${betaClassAnnotation}`, betaClass, 'field is immutable')];
+function withRequest(resources: JsonObject, storage: unknown): JsonObject {
+  return { ...resources, requests: { ...objectAt(resources, 'requests'), storage } };
 }
 
-function betaClassOf({ metadata }: SandboxObject): string | undefined {
-  return metadata.annotations?.[betaClassAnnotation];
+function withoutSources(spec: JsonObject): JsonObject {
+  return { ...spec, dataSource: undefined, dataSourceRef: undefined };
 }
 
-function movesClass(claim: SandboxObject, old: SandboxObject): boolean {
-  const oldClass = betaClassOf(old);
-  return (
-    oldClass !== undefined &&
-    at(old, 'spec', 'storageClassName') === undefined &&
-    at(claim, 'spec', 'storageClassName') === oldClass &&
-    (betaClassOf(claim) ?? oldClass) === oldClass
+/** A source is never changed; that a mirror was added to an old claim is no change. */
+function sourcesKept(spec: JsonObject, oldSpec: JsonObject): boolean {
+  return ['dataSource', 'dataSourceRef'].every(
+    (field) => jsonEqual(spec[field], oldSpec[field]) || (oldSpec[field] === undefined && isMirror(spec)),
   );
 }
 
-/** The spec of a claim with the old values of what may change. */
-function comparable(claim: SandboxObject, old: SandboxObject): JsonObject {
-  const [spec, oldSpec] = [{ ...objectAt(claim, 'spec') }, objectAt(old, 'spec')];
-  const bound = stringAt(old, 'status', 'phase') === 'Bound';
-  if (stringAt(oldSpec, 'volumeName') === '') spec['volumeName'] = '';
-  if (oldSpec['storageClassName'] === undefined && mayTakeClass(claim, old)) delete spec['storageClassName'];
-  if (bound) spec['volumeAttributesClassName'] = oldSpec['volumeAttributesClassName'];
-  const resources = objectAt(spec, 'resources');
-  spec['resources'] = bound ? withRequest(resources, at(oldSpec, 'resources', 'requests', 'storage')) : resources;
-  return spec;
-}
-
-function mayTakeClass(claim: SandboxObject, old: SandboxObject): boolean {
-  const oldClass = betaClassOf(old);
-  return oldClass === undefined || stringAt(claim, 'spec', 'storageClassName') === oldClass;
-}
-
-function withRequest(resources: JsonObject, storage: unknown): JsonObject {
-  const { requests } = resources;
-  return isObject(requests) ? { ...resources, requests: { ...requests, storage } } : resources;
-}
-
-/** A request may go down after a failed expansion, but not to what there is. */
-function shrinkErrors(spec: JsonObject, old: SandboxObject): FieldError[] {
-  const nanos = (value: unknown, ...path: string[]): bigint => quantityNanos(at(value, ...path, 'storage')) ?? 0n;
-  const size = nanos(spec, 'resources', 'requests');
-  if (size >= nanos(old, 'spec', 'resources', 'requests') || size > nanos(old, 'status', 'capacity')) return [];
-  return [forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')];
+function isMirror(spec: JsonObject): boolean {
+  return isObject(spec['dataSource']) && jsonEqual(spec['dataSource'], spec['dataSourceRef']);
 }

@@ -11,7 +11,7 @@ import { fromRequest, requireSameObject } from './incoming-object.ts';
 import type { FieldValidation } from './incoming-object.ts';
 import { at, copyJson, isObject, jsonEqual, objectAt } from './json.ts';
 import type { JsonObject } from './json.ts';
-import { finalizerErrors, generationErrors, metadataErrors, serverFieldErrors } from './metadata-rules.ts';
+import { finalizerErrors, metadataErrors } from './metadata-rules.ts';
 import { generatedName, randomUid } from './object-names.ts';
 import type { RandomSource } from './object-names.ts';
 import type { ResourceType, VersionedType } from './resource-type.ts';
@@ -91,13 +91,16 @@ export class ObjectRegistry {
     requireSameObject(metadata, namespace, undefined);
     if (type.namespaced) metadata.namespace = namespace;
     else delete metadata.namespace;
+    if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '') {
+      throw new StatusError('', 'resourceVersion should not be set on objects to be created', { code: 500 });
+    }
     const generated = metadata.name === '' && (metadata.generateName ?? '') !== '';
     if (generated) metadata.name = this.#freeName(type, metadata);
     if (type.namespaced) requireNamespace(this.#store, type, namespace, metadata.name);
-    const given = { ...metadata };
     setServerFields(metadata, {
       uid: this.#newUid(),
       creationTimestamp: timestamp(this.#clock.wallMs()),
+      ...(metadata.generateName === undefined ? {} : { generateName: metadata.generateName }),
       ...(type.generation ? { generation: 1 } : {}),
     });
     const rules = rulesOf(type.storage);
@@ -105,13 +108,9 @@ export class ObjectRegistry {
     rules.prepareCreate?.(object, { nowMs: this.#clock.wallMs() });
     admitCreate(this.#store, type, object);
     throwErrors(type, metadata.name, [
-      ...metadataErrors(metadata, { nameProblem: rules.nameProblem, anyFinalizer: isFreeOfCoreRules(type) }),
-      ...(type.generation ? [] : generationErrors(given)),
+      ...metadataErrors(metadata, rules.nameProblem),
       ...(rules.validate?.(object) ?? []),
     ]);
-    if (options.dryRun !== true && (metadata.resourceVersion ?? '') !== '') {
-      throw new StatusError('', 'resourceVersion should not be set on objects to be created', { code: 500 });
-    }
     if (this.#store.get(type.storage, metadata.namespace ?? '', metadata.name) !== undefined) {
       throw alreadyExists(type, metadata.name);
     }
@@ -129,6 +128,16 @@ export class ObjectRegistry {
       if (!type.createOnUpdate || part !== 'main') throw notFound(type, name);
       delete object.metadata.resourceVersion;
       return this.create(target, namespace, object, options);
+    }
+    const rv = object.metadata.resourceVersion ?? '';
+    if (rv === '' && !type.unconditionalUpdate) {
+      throw invalidObject(type.kind, type.group, name, [
+        {
+          field: 'metadata.resourceVersion',
+          reason: 'FieldValueInvalid',
+          message: 'Invalid value: 0x0: must be specified for an update',
+        },
+      ]);
     }
     return this.#replace(target, stored, object, part, options);
   }
@@ -216,14 +225,13 @@ export class ObjectRegistry {
   ): WriteResult {
     const { type, name } = target;
     const old = stored.object;
-    const given = { ...incoming.metadata };
+    const given = incoming.metadata;
     if (given.uid !== undefined && given.uid !== '' && given.uid !== old.metadata.uid) {
       const [uid, wanted] = [old.metadata.uid ?? '', given.uid];
       throw conflict(type, name, `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${uid}`);
     }
-    const rv = numberOf(given.resourceVersion);
-    if (rv === 0n && !type.unconditionalUpdate) throw needsVersion(type, name);
-    if (rv !== 0n && rv !== BigInt(stored.rv)) {
+    const rv = given.resourceVersion ?? '';
+    if (rv !== '' && rv !== String(stored.rv)) {
       throw conflict(
         type,
         name,
@@ -239,14 +247,9 @@ export class ObjectRegistry {
     }
     object.metadata.resourceVersion = String(stored.rv);
     throwErrors(type, name, [
-      ...metadataErrors(object.metadata, {
-        nameProblem: rules.nameProblem,
-        anyFinalizer: isFreeOfCoreRules(type),
-        generateNameProblem: rules.updatedGenerateNameProblem,
-      }),
+      ...metadataErrors(object.metadata, rules.nameProblem),
       ...finalizerErrors(object.metadata, old.metadata),
-      ...serverFieldErrors(given, old.metadata),
-      ...(rules.validate?.(object, old) ?? []),
+      ...(rules.validate?.(object) ?? []),
       ...(rules.validateUpdate?.(object, old) ?? []),
     ]);
     admitUpdate(this.#store, type, object, old);
@@ -283,34 +286,13 @@ export class ObjectRegistry {
   }
 }
 
-/** Kinds whose finalizers may have any name: those that no part of Kubernetes itself has rules for, and leases. */
-function isFreeOfCoreRules(type: ResourceType): boolean {
-  return type.custom || type.kind === 'Lease';
-}
-
-/** @returns 0 for none. @throws {StatusError} with code 500, as a real server does, for one that is no number. */
-function numberOf(resourceVersion = ''): bigint {
-  if (resourceVersion === '') return 0n;
-  if (/^\d+$/.test(resourceVersion) && BigInt(resourceVersion) < 2n ** 64n) return BigInt(resourceVersion);
-  throw new StatusError('', `the resourceVersion ${JSON.stringify(resourceVersion)} is no number`, { code: 500 });
-}
-
-function needsVersion(type: ResourceType, name: string): StatusError {
-  return invalidObject(type.kind, type.group, name, [
-    {
-      field: 'metadata.resourceVersion',
-      reason: 'FieldValueInvalid',
-      message: 'Invalid value: 0x0: must be specified for an update',
-    },
-  ]);
-}
-
 const serverFields = [
   'uid',
   'creationTimestamp',
   'deletionTimestamp',
   'deletionGracePeriodSeconds',
   'generation',
+  'generateName',
 ] as const;
 
 /** Overwrites what clients cannot set. */

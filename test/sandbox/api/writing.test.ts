@@ -363,7 +363,7 @@ describe('updating', () => {
       path: paths.classes,
       create: storageClass('a', { parameters: { a: 'b' } }),
       change: { parameters: { a: 'c' } },
-      text: 'field is immutable',
+      text: 'updates to parameters are forbidden.',
     },
     {
       name: "a class's binding mode",
