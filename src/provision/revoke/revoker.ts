@@ -14,7 +14,7 @@ import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } 
 import { failedReason } from '../event-reasons.ts';
 import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
 import { uidIndex } from '../cache/informers.ts';
-import { type Intent, maxProofMs, revocableAtMs, waitReason } from '../intents/intent.ts';
+import { type Intent, maxProofMs, revocableAtMs, type WaitReason, waitReason } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
@@ -59,6 +59,8 @@ export interface RevokerOptions {
 export class Revoker {
   readonly #options: RevokerOptions;
   readonly #queue: WorkQueue;
+  /** The wait of an intent that was logged last. */
+  readonly #logged = new WeakMap<Intent, WaitReason | undefined>();
   #slots = new Slots(1);
 
   constructor(options: RevokerOptions) {
@@ -164,12 +166,13 @@ export class Revoker {
     }
   }
 
-  /** Says when storage is deleted, and what the wait follows from. */
+  /** Says when storage is deleted, and what the wait follows from; once, however often the backend comes back meanwhile. */
   #logWait(intent: Intent, waitMs: number): void {
     const { intents, clock, logger } = this.#options;
-    const { maxCallMs } = intents;
-    const times = { afterSeconds: Math.ceil(waitMs / 1000), maxCallSeconds: maxCallMs / 1000 };
     const reason = waitReason(intent, clock.monotonicMs());
+    if (this.#logged.has(intent) && this.#logged.get(intent) === reason) return;
+    this.#logged.set(intent, reason);
+    const times = { afterSeconds: Math.ceil(waitMs / 1000), maxCallSeconds: intents.maxCallMs / 1000 };
     logger.info(
       { ...this.#named(intent), reason, ...times },
       'Storage that no claim wants is deleted once no call or save that was sent can still be carried out',
@@ -215,7 +218,9 @@ export class Revoker {
     }
     await provisioner.release?.(record.plan, { signal });
     await intents.revoked(intent, signal);
-    this.#queue.addAfter(uid, Math.max(0, intent.lateUntilMs - clock.monotonicMs()));
+    const waitMs = Math.max(0, intent.lateUntilMs - clock.monotonicMs());
+    this.#logWait(intent, waitMs);
+    this.#queue.addAfter(uid, waitMs);
     // a claim that wants a volume need not wait for the second revoke
     if (claims.byIndex(uidIndex, uid).length > 0) onReleased(uid, 0);
   }

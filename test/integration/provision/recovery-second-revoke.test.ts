@@ -41,6 +41,23 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.equal(rig.log.filter(({ message }) => message.startsWith('Deleted the storage')).length, 1);
   });
 
+  test('is announced once with the time of the second revoke, however often the backend comes back', async () => {
+    const scene = await deletedOnce();
+    await using rig = scene.rig;
+    for (let n = 0; n < 3; n++) {
+      rig.controller.retryFailed();
+      await scene.clock.advance(1000);
+      await rig.settle();
+    }
+    const announced = rig.log.filter(({ message }) => message.startsWith('Storage that no claim wants is deleted'));
+    const [{ fields } = { fields: {} }, ...more] = announced;
+    assert.deepEqual(more, []);
+    const { reason, maxCallSeconds, afterSeconds } = fields as Record<string, unknown>;
+    assert.deepEqual([reason, maxCallSeconds], ['second-look', maxCallMs / 1000]);
+    assert.ok(Number(afterSeconds) > maxCallMs / 1000 && Number(afterSeconds) <= lateMs / 1000, String(afterSeconds));
+    await scene.undone();
+  });
+
   test('is found and deleted when that call has made it', async () => {
     const scene = await deletedOnce();
     await using _rig = scene.rig;
