@@ -34,6 +34,17 @@ export interface DriverPlace {
 const withTopology = ['--feature-gates=Topology=true'];
 const withMetadata = ['--feature-gates=VolumeAttributesClass=false', '--extra-create-metadata=true'];
 
+/** Of the drivers that mount their shares themselves. */
+function mountingArgs({ socket, folder, driverName }: DriverPlace): string[] {
+  return [
+    `--endpoint=unix://${socket}`,
+    `--working-mount-dir=${folder}/mounts`,
+    `--drivername=${driverName}`,
+    '--nodeid=node-1',
+    '-v=5',
+  ];
+}
+
 export const drivers: readonly DriverProfile[] = [
   {
     name: 'sandbox',
@@ -84,13 +95,7 @@ export const drivers: readonly DriverProfile[] = [
     name: 'nfs',
     about: 'kubernetes-csi/csi-driver-nfs, its mounts as bind mounts',
     program: 'given',
-    args: ({ socket, folder, driverName }) => [
-      `--endpoint=unix://${socket}`,
-      `--working-mount-dir=${folder}/mounts`,
-      `--drivername=${driverName}`,
-      '--nodeid=node-1',
-      '-v=5',
-    ],
+    args: mountingArgs,
     sidecarFlags: [...withMetadata, '--retry-interval-max=30m'],
     parameters: { server: '127.0.0.1', share: '/share' },
     furtherParameters: {
@@ -106,13 +111,7 @@ export const drivers: readonly DriverProfile[] = [
     name: 'smb',
     about: 'kubernetes-csi/csi-driver-smb, its mounts as bind mounts',
     program: 'given',
-    args: ({ socket, folder, driverName }) => [
-      `--endpoint=unix://${socket}`,
-      `--working-mount-dir=${folder}/mounts`,
-      `--drivername=${driverName}`,
-      '--nodeid=node-1',
-      '-v=5',
-    ],
+    args: mountingArgs,
     sidecarFlags: [...withMetadata, '--retry-interval-max=30m'],
     parameters: { source: '//127.0.0.1/share' },
     furtherParameters: { subDir: '${pvc.metadata.namespace}/${pvc.metadata.name}', onDelete: 'archive' },

@@ -113,6 +113,10 @@ async function makeVolume(
   spec: ClaimSpec = {},
 ): Promise<StepResult> {
   await createClaim(stage, claimName, className, spec);
+  return await observeMade(stage, made, claimName);
+}
+
+async function observeMade(stage: Stage, made: Map<string, Bound>, claimName: string): Promise<StepResult> {
   const pair = await bound(stage, claimName);
   made.set(claimName, pair);
   return await observeBound(stage, pair);
@@ -127,11 +131,7 @@ async function makeOrFail(
   spec: ClaimSpec = {},
 ): Promise<StepResult> {
   const claim = await createClaim(stage, claimName, className, spec);
-  if ((await boundOrFailed(stage, claim)) === 'bound') {
-    const pair = await bound(stage, claimName);
-    made.set(claimName, pair);
-    return await observeBound(stage, pair);
-  }
+  if ((await boundOrFailed(stage, claim)) === 'bound') return await observeMade(stage, made, claimName);
   const result = await observeClaim(stage, claim);
   await deleteClaim(stage, claimName);
   return result;

@@ -1,5 +1,6 @@
 /** An explanation for people: a line per step, then what holds it and what to do. */
 import { printable } from '../base/printable.ts';
+import { wrappedText } from '../base/wrapped-text.ts';
 import type { Explanation, Step, Verdict } from './explanation.ts';
 
 const marks: Readonly<Record<Step['state'], string>> = { ok: '✓', waiting: '…', stuck: '✗', unknown: '?' };
@@ -36,7 +37,7 @@ export function explanationText(explanation: Explanation, { colour, columns = 10
     `${singleLine(object)}: ${paint(cause === verdict ? verdict : label, stateOf[verdict])}`,
     ...lines,
     '',
-    ...wrapped(singleLine(message), columns),
+    ...wrappedText(singleLine(message), columns),
     ...(cure === '' ? [] : ['', ...cureLines(singleLine(cure), columns)]),
     '',
   ].join('\n');
@@ -45,8 +46,8 @@ export function explanationText(explanation: Explanation, { colour, columns = 10
 /** A command stands alone, so that it can be copied. */
 function cureLines(cure: string, columns: number): string[] {
   const [, text, command] = /^(.*): ((?:kubectl|csi-provisioner) .*)$/.exec(cure) ?? [];
-  if (text === undefined || command === undefined) return wrapped(`What to do: ${cure}.`, columns);
-  return [...wrapped(`What to do: ${text}:`, columns), `  ${command}`];
+  if (text === undefined || command === undefined) return wrappedText(`What to do: ${cure}.`, columns);
+  return [...wrappedText(`What to do: ${text}:`, columns), `  ${command}`];
 }
 
 /** One line, for where the same text is not drawn again. */
@@ -62,16 +63,4 @@ function singleLine(text: string): string {
 
 function shortened(text: string, room: number): string {
   return text.length <= Math.max(room, 20) ? text : `${text.slice(0, Math.max(room, 20) - 1)}…`;
-}
-
-function wrapped(text: string, columns: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > columns) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }

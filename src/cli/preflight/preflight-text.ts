@@ -1,5 +1,6 @@
 /** The report for people. */
 import { printable } from '../../base/printable.ts';
+import { wrappedText } from '../../base/wrapped-text.ts';
 import type { FindingLevel } from './findings/preflight-finding.ts';
 import { shortRule } from './rule-text.ts';
 import type { PreflightReport, ReportedFinding, SidecarReport } from './preflight-report.ts';
@@ -51,11 +52,11 @@ function summary(findings: readonly ReportedFinding[]): string {
 function findingLines(finding: ReportedFinding, { colour, columns = 100 }: PreflightTextOptions): string[] {
   const { level, message, cure } = finding;
   const mark = colour && level !== 'note' ? `\u001b[${colours[level]}m${marks[level]}\u001b[0m` : marks[level];
-  const [first = '', ...others] = wrapped(`${finding.finding}: ${singleLine(message)}`, columns - 4);
+  const [first = '', ...others] = wrappedText(`${finding.finding}: ${singleLine(message)}`, columns - 4);
   return [
     `  ${mark} ${first}`,
     ...others.map((line) => `    ${line}`),
-    ...(cure === '' ? [] : wrapped(`→ ${singleLine(cure)}`, columns - 4).map((line) => `    ${line}`)),
+    ...(cure === '' ? [] : wrappedText(`→ ${singleLine(cure)}`, columns - 4).map((line) => `    ${line}`)),
     ...(finding.finding === 'conditional-rights' ? finding.rules.map((rule) => `      ${shortRule(rule)}`) : []),
   ];
 }
@@ -63,16 +64,4 @@ function findingLines(finding: ReportedFinding, { colour, columns = 100 }: Prefl
 /** Text from files must neither break lines, nor move the cursor of a terminal. */
 function singleLine(text: string): string {
   return printable(text.replaceAll(/\s*\n\s*/g, ' ').trimEnd());
-}
-
-function wrapped(text: string, columns: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > columns) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }

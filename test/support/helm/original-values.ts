@@ -74,38 +74,14 @@ export const oldestSubdirDefaults: Values = {
   affinity: {},
 };
 
-/** Of nfs-server-provisioner 1.8.0. */
-export const serverDefaults: Values = {
-  replicaCount: 1,
-  image: { repository: 'registry.k8s.io/sig-storage/nfs-provisioner', tag: 'v4.0.8', pullPolicy: 'IfNotPresent' },
-  extraArgs: {},
-  service: {
-    type: 'ClusterIP',
-    nfsPort: 2049,
-    nlockmgrPort: 32803,
-    mountdPort: 20048,
-    rquotadPort: 875,
-    rpcbindPort: 111,
-    statdPort: 662,
-    externalIPs: [],
-  },
-  persistence: { enabled: false, accessMode: 'ReadWriteOnce', size: '1Gi' },
-  storageClass: {
-    create: true,
-    defaultClass: false,
-    name: 'nfs',
-    allowVolumeExpansion: true,
-    parameters: {},
-    mountOptions: ['vers=3', 'retrans=2', 'timeo=30'],
-    reclaimPolicy: 'Delete',
-  },
-  rbac: { create: true, serviceAccountName: 'default' },
-  securityContext: { capabilities: { add: ['DAC_READ_SEARCH', 'SYS_RESOURCE'] } },
-  priorityClass: { create: false, name: '', value: 5 },
-  resources: {},
-  nodeSelector: {},
-  tolerations: [],
-  affinity: {},
+const serverClass = {
+  create: true,
+  defaultClass: false,
+  name: 'nfs',
+  allowVolumeExpansion: true,
+  parameters: {},
+  mountOptions: ['vers=3'],
+  reclaimPolicy: 'Delete',
 };
 
 /** Of nfs-server-provisioner 1.3.1, which had fewer of them; its capabilities were no value. */
@@ -124,18 +100,19 @@ export const oldestServerDefaults: Values = {
     externalIPs: [],
   },
   persistence: { enabled: false, accessMode: 'ReadWriteOnce', size: '1Gi' },
-  storageClass: {
-    create: true,
-    defaultClass: false,
-    name: 'nfs',
-    allowVolumeExpansion: true,
-    parameters: {},
-    mountOptions: ['vers=3'],
-    reclaimPolicy: 'Delete',
-  },
+  storageClass: serverClass,
   rbac: { create: true, serviceAccountName: 'default' },
   resources: {},
   nodeSelector: {},
   tolerations: [],
   affinity: {},
+};
+
+/** Of nfs-server-provisioner 1.8.0. */
+export const serverDefaults: Values = {
+  ...oldestServerDefaults,
+  image: { repository: 'registry.k8s.io/sig-storage/nfs-provisioner', tag: 'v4.0.8', pullPolicy: 'IfNotPresent' },
+  storageClass: { ...serverClass, mountOptions: ['vers=3', 'retrans=2', 'timeo=30'] },
+  securityContext: { capabilities: { add: ['DAC_READ_SEARCH', 'SYS_RESOURCE'] } },
+  priorityClass: { create: false, name: '', value: 5 },
 };
