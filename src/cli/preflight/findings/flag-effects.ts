@@ -68,7 +68,7 @@ function undrained({ arguments: { config } }: SidecarFacts): Found[] {
     {
       level: 'note',
       message:
-        'ReleaseLeaderElectionOnExit=false: SIGTERM ends the process at once, as the Go sidecar, and the Lease is kept until it expires. Without it, what is under way is finished first.',
+        'ReleaseLeaderElectionOnExit=false: SIGTERM ends the process at once, as it ends the Go sidecar, and the Lease is kept until it expires. Without it, what is under way is finished first.',
     },
   ];
 }
