@@ -23,6 +23,8 @@ export interface CallOptions {
   newConnection?: boolean | undefined;
   /** Needed for a write beside that of the client. Default: none is. */
   permit?: Permit | undefined;
+  /** As of `RequestOptions`. */
+  yieldsUntilMs?: (() => number) | undefined;
   /** Called when a write had to wait for the permit, since much may have changed meanwhile: what it throws ends the write. */
   recheck?: (() => void) | undefined;
 }
@@ -213,6 +215,7 @@ export class KubeClient {
       info: { verb: 'create', resource, namespace, name: object.metadata.name, optional: options.optional },
       signal: options.signal,
       discardResponse: options.discardResponse,
+      yieldsUntilMs: options.yieldsUntilMs,
       permit: this.#permitOf(options),
     });
   }
@@ -290,6 +293,7 @@ export class KubeClient {
       info: { verb, resource, namespace: where, name, subresource: options.subresource, optional: options.optional },
       signal: options.signal,
       newConnection: options.newConnection,
+      yieldsUntilMs: options.yieldsUntilMs,
       permit: method === 'GET' ? undefined : this.#permitOf(options),
     });
   }

@@ -18,6 +18,11 @@ export interface RequestOptions {
   newConnection?: boolean | undefined;
   /** Checked directly before each attempt, which waits until it is valid. Default: none is needed. */
   permit?: Permit | undefined;
+  /**
+   * Returns until when the request gives way to others, in monotonic milliseconds; called again while it waits. It is sent while few
+   * others are under way, and in any case from that moment on. Default: it gives way to none.
+   */
+  yieldsUntilMs?: (() => number) | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;
 }

@@ -16,6 +16,7 @@ import { errorFromResponse } from './error-from-status.ts';
 import { type HttpResponse, exchange } from './exchange.ts';
 import { MissingPermissions } from './missing-permissions.ts';
 import type { RequestCredentials, RequestHeaders } from './request-credentials.ts';
+import { RequestLanes } from './request-lanes.ts';
 import { asTransportError, retryPauseMs } from './request-failure.ts';
 import type { RequestObservation, RequestOptions, StreamedResponse, StreamOptions } from './request.ts';
 import { Silence } from '../cache/silence.ts';
@@ -55,6 +56,7 @@ export class Transport implements AsyncDisposable {
   readonly #fence = new AbortController();
   readonly #pools: ConnectionPools;
   readonly #throttle: Throttle | undefined;
+  readonly #lanes: RequestLanes;
   /** What aborts each request under way, with when it was sent in monotonic milliseconds; `Infinity`: not yet. */
   readonly #underWay = new Map<(reason: Error) => void, () => number>();
   readonly #warnings = new Set<string>();
@@ -67,6 +69,7 @@ export class Transport implements AsyncDisposable {
     this.#pathPrefix = credentials.serverUrl.pathname.replace(/\/$/, '');
     const onDead = (reason: Error, suspectSinceMs: number): void => this.#abandon(reason, suspectSinceMs);
     this.#pools = new ConnectionPools({ credentials, maxConnections, clock: options.clock, onDead });
+    this.#lanes = new RequestLanes(options.clock);
     this.#throttle = rateLimit && new Throttle({ ...options, rateLimit });
   }
 
@@ -183,48 +186,66 @@ export class Transport implements AsyncDisposable {
     return await wait(ended.signal);
   }
 
-  /** One attempt at a unary request; its time begins when it is sent. */
-  async #exchange(options: RequestOptions): Promise<HttpResponse> {
-    const { clock, requestTimeoutMs = 30_000 } = this.#options;
-    const { signal, permit, discardResponse = false, newConnection = false } = options;
+  /** One attempt at a unary request, which first waits for its place. */
+  #exchange(options: RequestOptions): Promise<HttpResponse> {
     return this.#observed(options, async (request, onSent) => {
-      this.#fence.signal.throwIfAborted();
-      let timer: Timer | undefined;
-      let sentAtMs = Infinity;
-      const { response, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
-        discardResponse,
-        // headers and connection may have taken long
-        beforeSend: () => (permit?.isValid === false ? new NotPermittedError('the request was not sent') : undefined),
-        onSent: () => {
-          onSent();
-          timer?.cancel();
-          sentAtMs = clock.monotonicMs();
-          timer = clock.after(requestTimeoutMs, () => {
-            this.#pools.distrust(sentAtMs);
-            abort(new TransportError(`no response within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' }));
-          });
-        },
-      });
-      // over a connection that was idle it is sent by now
-      timer ??= clock.after(maxUnsentMs, () =>
-        abort(
-          new TransportError(`no connection was free within ${maxUnsentMs} ms, the request was not sent`, {
-            code: 'TIMEOUT',
-          }),
-        ),
-      );
-      const onAbort = (): void => abort(signal?.reason as Error);
-      signal?.addEventListener('abort', onAbort, { once: true });
-      if (signal?.aborted === true) onAbort();
-      this.#underWay.set(abort, () => sentAtMs);
+      if (options.newConnection === true) return await this.#sendUnary(this.#pools.single, request, options, onSent);
+      const place = this.#lanes.enter(options.yieldsUntilMs);
       try {
-        return await response;
+        const { admitted } = place;
+        if (admitted !== undefined) await this.#untilFenced(options, (signal) => untilAborted(admitted, signal));
+        return await this.#sendUnary(this.#pools.unary, request, options, onSent);
       } finally {
-        this.#underWay.delete(abort);
-        timer.cancel();
-        signal?.removeEventListener('abort', onAbort);
+        place.leave();
       }
     });
+  }
+
+  /** Sends it when there is a connection; its time begins then. */
+  async #sendUnary(
+    pool: Dispatcher,
+    request: Dispatcher.DispatchOptions,
+    options: RequestOptions,
+    onSent: () => void,
+  ): Promise<HttpResponse> {
+    const { clock, requestTimeoutMs = 30_000 } = this.#options;
+    const { signal, permit, discardResponse = false } = options;
+    this.#fence.signal.throwIfAborted();
+    let timer: Timer | undefined;
+    let sentAtMs = Infinity;
+    const { response, abort } = exchange(pool, request, {
+      discardResponse,
+      // headers and connection may have taken long
+      beforeSend: () => (permit?.isValid === false ? new NotPermittedError('the request was not sent') : undefined),
+      onSent: () => {
+        onSent();
+        timer?.cancel();
+        sentAtMs = clock.monotonicMs();
+        timer = clock.after(requestTimeoutMs, () => {
+          this.#pools.distrust(sentAtMs);
+          abort(new TransportError(`no response within ${requestTimeoutMs} ms`, { code: 'TIMEOUT' }));
+        });
+      },
+    });
+    // over a connection that was idle it is sent by now
+    timer ??= clock.after(maxUnsentMs, () =>
+      abort(
+        new TransportError(`no connection was free within ${maxUnsentMs} ms, the request was not sent`, {
+          code: 'TIMEOUT',
+        }),
+      ),
+    );
+    const onAbort = (): void => abort(signal?.reason as Error);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted === true) onAbort();
+    this.#underWay.set(abort, () => sentAtMs);
+    try {
+      return await response;
+    } finally {
+      this.#underWay.delete(abort);
+      timer.cancel();
+      signal?.removeEventListener('abort', onAbort);
+    }
   }
 
   /** One attempt at a request whose response is streamed. */

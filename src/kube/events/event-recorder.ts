@@ -34,8 +34,10 @@ export interface EventRecorderOptions {
   random?: () => number;
 }
 
-/** Max events waiting to be sent; further ones are dropped and logged. */
-const bufferSize = 1000;
+/** Max events waiting to be sent; further ones are dropped and logged. Enough for those of a thousand claims a second that give way. */
+const bufferSize = 10_000;
+/** How long an event gives way to requests that people wait for, in milliseconds. */
+const yieldMs = 5000;
 /** How often dropped events are logged, in milliseconds. */
 const dropReportMs = 60_000;
 /** Max events being sent. One after another they could not keep up with a hundred claims a second. */
@@ -47,12 +49,19 @@ const pauseMs = 10_000;
 const drainMs = 5000;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-/** Writes core/v1 events in the background, those about one object in their order. */
+interface Waiting {
+  readonly event: CoreEvent;
+  /** The work that it is about, where that is traced. */
+  readonly span: Span | undefined;
+  /** When it was recorded, in monotonic milliseconds. */
+  readonly sinceMs: number;
+}
+
+/** Writes core/v1 events in the background, those about one object in their order; each gives way to other requests for up to 5 s. */
 export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #options: EventRecorderOptions & Required<Pick<EventRecorderOptions, 'clock' | 'logger'>>;
   readonly #correlator: EventCorrelator;
-  /** With the work that each is about, where that is traced. */
-  readonly #waiting: { event: CoreEvent; span: Span | undefined }[] = [];
+  readonly #waiting: Waiting[] = [];
   readonly #stop = new AbortController();
   /** Nothing more can be sent: closing took too long, or the transport is fenced. */
   readonly #ended: AbortSignal;
@@ -90,7 +99,11 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     }
     if (!logged) logger.info(fields, 'Event occurred');
     const name = once ? deterministicName(about, reason, message) : this.#newName(about);
-    this.#waiting.push({ event: this.#newEvent(name, about, type, reason, message), span: activeSpan() });
+    this.#waiting.push({
+      event: this.#newEvent(name, about, type, reason, message),
+      span: activeSpan(),
+      sinceMs: this.#options.clock.monotonicMs(),
+    });
     this.#sendWaiting();
   }
 
@@ -125,7 +138,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       if (next === undefined) return;
       const { event, span } = next;
       const lane = laneOf(event.involvedObject);
-      const sent = (span === undefined ? this.#send(event) : withinSpan(span, () => this.#send(event))).finally(() => {
+      const sent = (span === undefined ? this.#send(next) : withinSpan(span, () => this.#send(next))).finally(() => {
         this.#sending.delete(lane);
         this.#sendWaiting();
       });
@@ -138,13 +151,13 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     while (this.#sending.size > 0) await Promise.all(this.#sending.values());
   }
 
-  async #send(fresh: CoreEvent): Promise<void> {
+  async #send({ event: fresh, sinceMs }: Waiting): Promise<void> {
     const { clock, logger, random = Math.random } = this.#options;
     const { action, event, key } = this.#correlator.decide(fresh);
     if (action === 'drop') return;
     for (let tries = 1; ; tries++) {
       try {
-        const response = await this.#write(action, event);
+        const response = await this.#write(action, event, () => (this.#closed ? 0 : sinceMs + yieldMs));
         if (response === undefined) return;
         this.#correlator.remember(key, {
           name: response.metadata.name,
@@ -174,9 +187,13 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   }
 
   /** @returns the event as it is stored; undefined when that is as it was sent. */
-  async #write(action: 'create' | 'patch', event: CoreEvent): Promise<CoreEvent | undefined> {
+  async #write(
+    action: 'create' | 'patch',
+    event: CoreEvent,
+    yieldsUntilMs: () => number,
+  ): Promise<CoreEvent | undefined> {
     const { client } = this.#options;
-    const options = { signal: this.#stop.signal };
+    const options = { signal: this.#stop.signal, yieldsUntilMs };
     if (action === 'create') return client.createUnread(events, event, options);
     try {
       const { count, lastTimestamp, message } = event;

@@ -411,15 +411,6 @@ describe('connections', () => {
     assert.deepEqual([created.error, tookMs, rig.server.requests.length], [undefined, 7000, 100]);
   });
 
-  test('without a limit of connections no request waits for another', async () => {
-    await using rig = await Rig.start();
-    rig.server.otherwise((reply) => void rig.clock.after(1000, () => reply.json(201, configMap('a', 7))));
-    const created = createMany(rig.transport, 100);
-    await rig.server.requested(100);
-    const tookMs = await rig.clock.until(() => created.done);
-    assert.deepEqual([created.error, tookMs], [undefined, 1000]);
-  });
-
   test('a write that got no connection for a minute fails as never sent', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise(nothing);

@@ -1,0 +1,125 @@
+/**
+ * In which order single requests are sent, and how many at a time. Each request under way needs a connection, whose buffers take
+ * memory, so there are few until the server turns out to be slow. Requests that can wait, such as events, give way to others.
+ */
+import type { Clock } from '../../base/clock.ts';
+
+/** Requests under way while the server responds quickly. */
+const fewest = 16;
+/** After this wait of a request twice as many may be under way, in milliseconds. */
+const patienceMs = 250;
+/** How long so many are not needed until there are few again, in milliseconds. */
+const restMs = 10_000;
+/** A request that gives way is sent while fewer than this are under way that do not. */
+const quiet = 4;
+
+/** A request under way or waiting. */
+export interface Place {
+  /** Resolves when the request may be sent; undefined: now. */
+  readonly admitted: Promise<undefined> | undefined;
+  /** Ends the request, or its wait. To be called once. */
+  leave(): void;
+}
+
+interface Waiting {
+  readonly sinceMs: number;
+  /** Until when it gives way to others; undefined: it gives way to none. */
+  readonly untilMs: (() => number) | undefined;
+  readonly admit: () => void;
+}
+
+export class RequestLanes {
+  readonly #clock: Clock;
+  /** In order of arrival. */
+  readonly #waiting = new Set<Waiting>();
+  /** Those that give way, in order of arrival. */
+  readonly #yielding = new Set<Waiting>();
+  #underWay = 0;
+  /** Of these, those that give way to none. */
+  #urgent = 0;
+  #most = fewest;
+  /** When more than half of the most were last under way. */
+  #busyAtMs = 0;
+  /** A timer is set for the next look. */
+  #looks = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Takes a place for a request.
+   *
+   * @param untilMs - until when the request gives way to others, as of `RequestOptions.yieldsUntilMs`. Default: it gives way to none.
+   */
+  enter(untilMs?: () => number): Place {
+    const nowMs = this.#clock.monotonicMs();
+    this.#shrink(nowMs);
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const request: Waiting = { sinceMs: nowMs, untilMs, admit: () => resolve(undefined) };
+    const lane = untilMs === undefined ? this.#waiting : this.#yielding;
+    if (lane.size === 0 && this.#mayBegin(request, nowMs)) {
+      this.#begin(request, nowMs);
+      return { admitted: undefined, leave: () => this.#end(request) };
+    }
+    lane.add(request);
+    this.#lookLater();
+    return {
+      admitted: promise,
+      leave: () => {
+        if (!lane.delete(request)) this.#end(request);
+      },
+    };
+  }
+
+  #mayBegin({ untilMs }: Waiting, nowMs: number): boolean {
+    if (this.#underWay >= this.#most) return false;
+    if (untilMs === undefined) return true;
+    return this.#waiting.size === 0 && (this.#urgent < quiet || untilMs() <= nowMs);
+  }
+
+  #begin({ untilMs }: Waiting, nowMs: number): void {
+    this.#underWay++;
+    if (untilMs === undefined) this.#urgent++;
+    if (this.#underWay > this.#most / 2) this.#busyAtMs = nowMs;
+  }
+
+  #end({ untilMs }: Waiting): void {
+    this.#underWay--;
+    if (untilMs === undefined) this.#urgent--;
+    this.#admit(this.#clock.monotonicMs());
+  }
+
+  #admit(nowMs: number): void {
+    for (const lane of [this.#waiting, this.#yielding]) {
+      for (const next of lane) {
+        if (!this.#mayBegin(next, nowMs)) break;
+        lane.delete(next);
+        this.#begin(next, nowMs);
+        next.admit();
+      }
+    }
+  }
+
+  /** While requests wait, now and then. */
+  #look(): void {
+    const nowMs = this.#clock.monotonicMs();
+    const [first] = this.#waiting;
+    if (first !== undefined && nowMs - first.sinceMs >= patienceMs) this.#most *= 2;
+    this.#admit(nowMs);
+    if (this.#waiting.size + this.#yielding.size > 0) this.#lookLater();
+  }
+
+  #lookLater(): void {
+    if (this.#looks) return;
+    this.#looks = true;
+    this.#clock.after(patienceMs, () => {
+      this.#looks = false;
+      this.#look();
+    });
+  }
+
+  #shrink(nowMs: number): void {
+    if (this.#most > fewest && nowMs - this.#busyAtMs > restMs) this.#most = fewest;
+  }
+}
