@@ -20,6 +20,8 @@ export function mean(results: readonly Result[]): Result {
   return {
     firstVolumeMs: of((result) => result.firstVolumeMs),
     startCpuMs: of((result) => result.startCpuMs),
+    volumesPerSecond: of((result) => result.volumesPerSecond),
+    boundSeconds: of((result) => result.boundSeconds),
     claimsPerSecond: of((result) => result.claimsPerSecond),
     deletesPerSecond: of((result) => result.deletesPerSecond),
     cpuMsPerClaim: of((result) => result.cpuMsPerClaim),
@@ -39,7 +41,8 @@ export function print(name: string, result: Result, { claimCount, fewerCount }: 
 ${name}
   first volume        ${result.firstVolumeMs.toFixed(0)} ms after the start of the process
   CPU of the start    ${result.startCpuMs.toFixed(0)} ms
-  claims per second   ${result.claimsPerSecond.toFixed(1)}
+  volumes per second  ${result.volumesPerSecond.toFixed(1)} saved
+  claims per second   ${result.claimsPerSecond.toFixed(1)} bound
   deletes per second  ${result.deletesPerSecond.toFixed(1)}
   CPU per claim       ${result.cpuMsPerFurtherClaim.toFixed(2)} ms from ${fewerCount} to ${claimCount}, ${result.cpuMsPerClaim.toFixed(2)} ms on average
   CPU per delete      ${result.cpuMsPerFurtherDelete.toFixed(2)} ms from ${fewerCount} to ${claimCount}, ${result.cpuMsPerDelete.toFixed(2)} ms on average
@@ -55,11 +58,4 @@ function requestText(requests: Map<string, number> | undefined, claimCount: numb
     .toSorted(([, a], [, b]) => b - a)
     .map(([what, count]) => `${what} ${(count / claimCount).toFixed(2)}`)
     .join(', ');
-}
-
-export function printRatio(ours: Result, peer: Result, { claimCount, fewerCount }: Counts): void {
-  const ratio = (of: (result: Result) => number): string => (of(ours) / of(peer)).toFixed(2);
-  console.log(`\nours / peer: claims per second ${ratio((of) => of.claimsPerSecond)}, deletes per second ${ratio((of) => of.deletesPerSecond)}, \
-CPU per claim ${ratio((of) => of.cpuMsPerFurtherClaim)}, CPU per delete ${ratio((of) => of.cpuMsPerFurtherDelete)} (from ${fewerCount} to ${claimCount}), \
-idle memory ${ratio((of) => of.idle.residentMb)}, first volume ${ratio((of) => of.firstVolumeMs)}, CPU of the start ${ratio((of) => of.startCpuMs)}`);
 }

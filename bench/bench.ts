@@ -9,13 +9,16 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Option } from 'commander';
+import { showing } from '../scripts/terminal-progress.ts';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { type PersistentVolume, persistentVolumes } from '../src/provision/objects.ts';
 import { startDriver } from '../test/support/driver-process.ts';
 import { bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
-import { mean, print, printRatio } from './bench-report.ts';
+import { mean, print } from './bench-report.ts';
+import { ratioTable } from './ratio-table.ts';
 import { createClass } from './claims.ts';
 import { buildProbe, heldText, longestStall } from './event-loop.ts';
+import { memoryUsage, peakMb } from './process-usage.ts';
 import { comeAndGo, type LoadOptions, measure, type Result, start, width } from './sidecar-load.ts';
 
 const values = scriptCommand('npm run bench --', 'What provisioning and deleting cost.')
@@ -23,7 +26,7 @@ const values = scriptCommand('npm run bench --', 'What provisioning and deleting
   .addOption(new Option('--target <T>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
   .option('--program <CMD>', 'what to run as the sidecar; default: the bundle as the image runs it')
   .option('--peer <CMD>', 'another sidecar, run the same way on the same cluster and driver; ratios are printed')
-  .option('--turns <N>', 'with a peer: runs of each that count, in alternating order', wholeNumber(), 2)
+  .option('--turns <N>', 'with a peer: runs of each that count, in alternating order', wholeNumber(3), 3)
   .option('--peer-flags <F>', 'further flags for the peer, such as a raised client-side rate limit', '')
   .parse()
   .opts<{
@@ -67,14 +70,14 @@ async function measureAll(options: LoadOptions): Promise<Result> {
     return alone;
   }
   const [ours, peer] = await inTurns(options, [program, `${values.peer} ${values.peerFlags}`]);
-  print('ours', ours, counts);
-  print('peer', peer, counts);
-  printRatio(ours, peer, counts);
-  return ours;
+  print('ours, means', mean(ours), counts);
+  print('peer, means', mean(peer), counts);
+  console.log(`\nmedians of ${turns} alternating turns after a warm-up\n${ratioTable(ours, peer)}`);
+  return mean(ours);
 }
 
 /** In alternating order, since the later run finds a warmer cluster. */
-async function inTurns(options: LoadOptions, programs: readonly [string, string]): Promise<[Result, Result]> {
+async function inTurns(options: LoadOptions, programs: readonly [string, string]): Promise<[Result[], Result[]]> {
   const results: [Result[], Result[]] = [[], []];
   await measure(options, 'warm-up', programs[0]);
   for (let turn = 0; turn < turns; turn++) {
@@ -82,24 +85,36 @@ async function inTurns(options: LoadOptions, programs: readonly [string, string]
       const result = await measure(options, `turn-${turn}-${index}`, programs[index]);
       results[index].push(result);
       console.log(
-        `turn ${turn + 1}, ${['ours', 'peer'][index]}: ${result.claimsPerSecond.toFixed(1)} claims per second`,
+        `turn ${turn + 1}, ${['ours', 'peer'][index]}: ${result.volumesPerSecond.toFixed(1)} volumes saved per second, ${result.claimsPerSecond.toFixed(1)} claims bound`,
       );
     }
   }
-  return [mean(results[0]), mean(results[1])];
+  return results;
 }
 
-/** How long the same load holds the event loop, in a process of its own: the probe that sees it takes CPU itself. */
+/**
+ * How long the same load holds the event loop, in a process of its own: the probe that sees it takes CPU itself. Then what of the
+ * memory that the load took is given back within a minute.
+ */
 async function printStalls(options: LoadOptions, folder: string): Promise<void> {
   const sidecar = await start(options, program, await buildProbe(folder));
   try {
     await until('the start', () => sidecar.log().includes('Started provisioner controller'), 60_000);
     await delay(3000);
     const atStart = await longestStall(sidecar);
+    const idle = memoryUsage(sidecar.pid);
     await comeAndGo(options, sidecar.pid, 'stalls', claimCount);
     console.log(
       `  event loop          blocked for ${heldText(atStart)} at the start, ${heldText(await longestStall(sidecar))} under load`,
     );
+    const [after, peak] = [memoryUsage(sidecar.pid), peakMb(sidecar.pid)];
+    await showing(
+      () => 'a minute of rest',
+      () => delay(60_000),
+    );
+    const rested = memoryUsage(sidecar.pid);
+    console.log(`  memory, beside that ${idle.residentMb.toFixed(0)} MB idle, ${peak.toFixed(0)} at the peak, \
+${after.residentMb.toFixed(0)} after the load, ${rested.residentMb.toFixed(0)} a minute later`);
   } finally {
     await sidecar.stop();
   }

@@ -27,6 +27,10 @@ export interface Result {
   firstVolumeMs: number;
   /** CPU of the start, up to 3 s after its volume. */
   startCpuMs: number;
+  /** From the first claim to the moment in which all volumes were saved. */
+  volumesPerSecond: number;
+  /** Until all claims were bound. */
+  boundSeconds: number;
   claimsPerSecond: number;
   deletesPerSecond: number;
   /** Of the larger run, with what is needed even for no claim. */
@@ -68,6 +72,8 @@ export async function measure(options: LoadOptions, prefix: string, program: str
     return {
       firstVolumeMs,
       startCpuMs,
+      volumesPerSecond: claimCount / all.savedSeconds,
+      boundSeconds: all.create.seconds,
       claimsPerSecond: claimCount / all.create.seconds,
       deletesPerSecond: claimCount / all.remove.seconds,
       cpuMsPerClaim: claims.average,
@@ -106,8 +112,14 @@ export async function start(
 export async function comeAndGo({ cluster, className }: LoadOptions, pid: number, prefix: string, count: number) {
   const before = { bound: cluster.boundClaims.size, volumes: cluster.volumeNames.size };
   const boundText = (): string => `${prefix}: ${cluster.boundClaims.size - before.bound} of ${count} claims bound`;
+  let savedSeconds = Number.NaN;
   const create = await showing(boundText, () =>
     phase(cluster, pid, count, async () => {
+      const startedMs = performance.now();
+      void until('all volumes saved', () => cluster.volumeNames.size === before.volumes + count).then(
+        () => (savedSeconds = (performance.now() - startedMs) / 1000),
+        () => undefined,
+      );
       await inParallel(count, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
       await until('all claims bound', () => cluster.boundClaims.size === before.bound + count);
     }),
@@ -120,7 +132,7 @@ export async function comeAndGo({ cluster, className }: LoadOptions, pid: number
     }),
   );
   await until('all claims gone', () => cluster.boundClaims.size === before.bound);
-  return { create, remove };
+  return { create, remove, savedSeconds };
 }
 
 /** Runs a piece of load; what comes late (events) is waited for, and counts. */
