@@ -23,7 +23,7 @@ const steps: readonly CheckedStep<VolumeFacts>[] = [
 
 function volumeState({ volume }: VolumeFacts): Finding {
   const phase = volume.status?.phase ?? 'Pending';
-  const what = isToBeDeleted(volume) ? 'its policy is Delete' : 'is being deleted';
+  const what = isToBeDeleted(volume) ? 'its reclaim policy is Delete' : 'is being deleted';
   return { state: 'ok', detail: `it is ${phase}, and ${what}` };
 }
 

@@ -183,7 +183,7 @@ const rows: readonly Row[] = [
     class: { parameters: { requireSecret: 'password', ...secretOf('misspelt') } },
     cause: 'secret-content',
     says: /secrets must have the key password/,
-    cure: /has the key pasword: if the driver means password, rename it/,
+    cure: /has the key pasword: if the driver needs password, rename that key/,
     page: { cause: 'driver-error', cure: /Secret/, because: 'the provisioner keeps nothing of a Secret' },
     event: { cause: 'driver-error', cure: /Secret/, because: 'the text is that of the driver' },
     log: { cause: 'driver-error', cure: /Secret/, because: 'the text is that of the driver' },
@@ -202,7 +202,7 @@ const rows: readonly Row[] = [
     class: { parameters: { [secretName]: 'misspelt' } },
     cause: 'secret-missing',
     says: /name and namespace/,
-    cure: /Name and namespace belong together/,
+    cure: /Name and namespace of the Secret must both be given/,
   },
   {
     what: 'a Secret that does not exist',
@@ -219,7 +219,7 @@ const rows: readonly Row[] = [
     class: { parameters: secretOf('misspelt') },
     cause: 'secret-missing',
     says: /forbidden/,
-    cure: /^Let the provisioner get Secrets/,
+    cure: /^Permit the provisioner to get Secrets/,
   },
   {
     what: 'credentials that the backend refuses',
@@ -234,7 +234,7 @@ const rows: readonly Row[] = [
     name: 'clone-mode',
     claim: { volumeMode: 'Block', spec: cloneOf('source') },
     cause: 'source-not-ready',
-    says: /has volumeMode Filesystem, and the claim asks for Block/,
+    says: /has volumeMode Filesystem, and the claim requests Block/,
     cure: /^Recreate the claim with .*volumeMode/,
   },
   {

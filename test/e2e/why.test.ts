@@ -261,7 +261,7 @@ describe('why on a cluster', () => {
     const kept = `${scene.namespace}-kept`;
     t.after(await createVolume(kept, { claimRef }));
     await scene.eventually(async () => {
-      assert.match((await volumeCause(kept, 'retained')).message, /its policy is Retain/);
+      assert.match((await volumeCause(kept, 'retained')).message, /its reclaim policy is Retain/);
     });
     await volumeCause('no-such', 'not-found');
 

@@ -14,7 +14,7 @@ export const attributesClass = defineCause({
     { pattern: /^VAC .* does not match driver name/, cure: driverCure },
     {
       pattern: /volumeattributesclass.* is forbidden/s,
-      cure: 'Let the provisioner get VolumeAttributesClasses: its log has the rule to add',
+      cure: 'Permit the provisioner to get VolumeAttributesClasses: its log has the rule to add',
     },
     {
       pattern: /MODIFY_VOLUME/,

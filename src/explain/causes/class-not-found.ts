@@ -5,7 +5,7 @@ import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { defineCause } from './cause.ts';
 
-const cure = 'Create the class, or recreate the claim with another';
+const cure = 'Create the class, or recreate the claim with another class';
 
 export const classNotFound = defineCause({
   name: 'class-not-found',

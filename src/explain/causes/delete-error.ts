@@ -15,8 +15,8 @@ export function checkFailedForGood({ volume }: VolumeFacts): Finding | undefined
   return {
     state: 'stuck',
     cause: 'delete-error',
-    message: `Deleting the volume failed for good: ${volume.status.message ?? 'without a message'}`,
-    cure: 'Set its policy to Retain, so that its provisioner removes its finalizer, then delete the storage and the PersistentVolume by hand',
+    message: `Deleting the volume failed, and is not retried: ${volume.status.message ?? 'without a message'}`,
+    cure: 'Set its reclaim policy to Retain, so that its provisioner removes its finalizer, then delete the storage and the PersistentVolume by hand',
   };
 }
 
@@ -38,4 +38,5 @@ export function checkDeletion({ events, nowMs }: VolumeFacts): Finding | undefin
   return events?.kind === 'unreadable' ? { state: 'unknown', detail: events.why } : undefined;
 }
 
-export const deleteErrorCure = "See the log of the driver's controller, and docs/troubleshooting.md for this text";
+export const deleteErrorCure =
+  "See the log of the driver's controller, and search docs/troubleshooting.md for this text";

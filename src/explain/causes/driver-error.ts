@@ -20,29 +20,32 @@ export const driverError = defineCause({
     },
     {
       pattern: /code = (Unauthenticated|PermissionDenied) /,
-      cure: "Check the credentials and rights with which the driver uses the storage: the Secret that the class names, or the driver's own configuration",
+      cure: "Check the credentials and permissions with which the driver uses the storage: in the Secret that the class names, or in the driver's own configuration",
     },
     {
       pattern: /code = InvalidArgument .*(secret|credential)/is,
-      cure: 'Compare the keys of the Secret that the class names with the documentation of the driver; csi-provisioner why, with the right to get the Secret, names those that it has',
+      cure: 'Compare the keys of the Secret that the class names with the documentation of the driver; csi-provisioner why, with the permission to get the Secret, lists those that it has',
     },
     {
       pattern: /code = AlreadyExists /,
-      cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, whose volume then gets another name',
+      cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, so that its volume gets another name',
     },
     {
       pattern: /^Error creating provisioned PV object /,
-      cure: 'The driver has created the volume, and the API server does not accept its PersistentVolume: correct what the message names, such as a policy, a webhook or a missing right',
+      cure: 'The driver has created the volume, and the API server does not accept its PersistentVolume: correct what the message names, such as a policy, a webhook or a missing permission',
     },
     {
       pattern: /infeasible error|code = InvalidArgument /,
-      cure: 'The driver cannot create such a volume: correct the class or the claim, and recreate it, as it cannot be edited',
+      cure: 'The driver cannot create such a volume: recreate the claim with other values. If the class is wrong, delete it and create it again before',
     },
     {
       pattern: /^An earlier attempt may have left a volume/,
       cure: 'See "A record that is stuck" in docs/troubleshooting.md',
     },
-    { pattern: /(?:)/, cure: "See the log of the driver's controller, and docs/troubleshooting.md for this text" },
+    {
+      pattern: /(?:)/,
+      cure: "See the log of the driver's controller, and search docs/troubleshooting.md for this text",
+    },
   ],
 });
 

@@ -56,7 +56,7 @@ export function checkNotBegun({ claim, storageClass, nowMs }: ClaimFacts): Findi
     state: 'waiting',
     cause: 'in-progress',
     presumes: true,
-    message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it${isLate ? ` for ${durationText(ageMs)}` : ' yet'}.`,
+    message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it ${isLate ? `in ${durationText(ageMs)}` : 'yet'}.`,
     cure: isLate
       ? 'See the log of the provisioner: it may be busy, or lack the permission to record events'
       : 'Nothing yet',

@@ -16,6 +16,6 @@ export function checkInUse({ volume }: VolumeFacts): Finding | undefined {
     state: 'stuck',
     cause: 'in-use',
     message: `The volume is being deleted, and claim ${claim} is still bound to it.`,
-    cure: 'Delete the claim, if the volume is to go',
+    cure: 'Delete the claim if the volume is not needed',
   };
 }

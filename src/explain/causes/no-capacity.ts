@@ -9,7 +9,7 @@ export const noCapacity = defineCause({
   failures: [
     {
       pattern: /^The selected node could not be removed from the claim /,
-      cure: 'Let the provisioner update claims, so that another node can be chosen',
+      cure: 'Permit the provisioner to update claims, so that another node can be chosen',
     },
     {
       // the CSI specification gives this code its meaning: "Unable to provision in accessible_topology"

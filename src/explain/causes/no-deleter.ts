@@ -50,6 +50,6 @@ export function checkUnattempted(facts: VolumeFacts): Finding | undefined {
     message: `The volume was released ${durationText(nowMs - releasedAtMs(facts))} ago, and ${deleterOf(volume)} has recorded no attempt to delete its storage.`,
     cure: isWithoutLease
       ? 'Check that the provisioner runs (it has no Lease that would show it), then see its log'
-      : 'See the log of the provisioner: it may have very many volumes to delete, or not count this one as its own',
+      : 'See the log of the provisioner: it may have very many volumes to delete, or not take this one for its own',
   };
 }

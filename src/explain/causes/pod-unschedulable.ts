@@ -53,7 +53,7 @@ function unseen({ metadata, spec }: Pod, nowMs: number): Holding {
     return {
       state: 'stuck',
       cause: 'pod-unschedulable',
-      message: `Pod ${metadata.name} uses the claim, and no scheduler has said anything about it for ${durationText(ageMs)}. Its scheduler is ${schedulerName}.`,
+      message: `Pod ${metadata.name} uses the claim, and no scheduler has reported anything about it for ${durationText(ageMs)}. Its scheduler is ${schedulerName}.`,
       cure: `Check that ${schedulerName} runs, and that spec.schedulerName of the Pod is right`,
     };
   }
@@ -71,7 +71,7 @@ function unschedulable({ metadata, status }: Pod, refusal: string): Holding {
     return {
       state: 'waiting',
       cause: 'waits-for-consumer',
-      message: `Pod ${metadata.name} uses the claim, and the scheduler makes room for it on node ${nominated}: Pods of lower priority have to end first.`,
+      message: `Pod ${metadata.name} uses the claim, and the scheduler is making room for it on node ${nominated}: Pods of lower priority have to end first.`,
       cure: 'Nothing: it is scheduled once they have ended',
     };
   }
@@ -80,6 +80,8 @@ function unschedulable({ metadata, status }: Pod, refusal: string): Holding {
     state: 'stuck',
     cause: noRoom ? 'no-capacity' : 'pod-unschedulable',
     message: `Pod ${metadata.name} uses the claim and cannot be scheduled. The scheduler: ${refusal}`,
-    cure: noRoom ? noRoomCure : 'Make a node fit the Pod; the volume is provisioned once a node is chosen',
+    cure: noRoom
+      ? noRoomCure
+      : 'Make a node fit the Pod, as the message says; the volume is provisioned once a node is chosen',
   };
 }

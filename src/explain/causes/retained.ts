@@ -15,11 +15,11 @@ export function checkRetained({ volume }: VolumeFacts): Finding | undefined {
     cause: 'retained',
     message:
       phase === 'Released'
-        ? `The claim ${claimName(volume)} is gone, and the volume is kept: its policy is ${policy}.`
+        ? `The claim ${claimName(volume)} is gone, and the volume is kept: its reclaim policy is ${policy}.`
         : `The volume is ${phase}: no claim was bound to it, so nothing is to be deleted.`,
     cure:
       phase === 'Released'
-        ? 'If its data is not needed: delete the storage and then the PersistentVolume, or set the policy to Delete'
+        ? 'If its data is not needed: delete the storage and then the PersistentVolume, or set the reclaim policy to Delete'
         : '',
   };
 }

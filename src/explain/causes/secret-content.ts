@@ -43,7 +43,7 @@ export function secretCure(
     if (meant === undefined || keys.includes(meant)) continue;
     return {
       cause: 'secret-content',
-      cure: `Secret ${namespace}/${name} has the key ${key}: if the driver means ${meant}, rename it`,
+      cure: `Secret ${namespace}/${name} has the key ${key}: if the driver needs ${meant}, rename that key`,
     };
   }
   if (!/secret|credential|key|token|password|user/i.test(text)) return undefined;

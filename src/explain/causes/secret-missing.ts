@@ -10,17 +10,17 @@ export const secretMissing = defineCause({
   failures: [
     {
       pattern: /^error getting secret .* is forbidden: /s,
-      cure: 'Let the provisioner get Secrets of that namespace: its log has the rule to add. Whether the Secret exists is not known',
+      cure: 'Permit the provisioner to get Secrets of that namespace: its log has the rule to add. Whether the Secret exists is not known',
     },
     { pattern: /^error getting secret /, cure },
     {
       pattern: /^error resolving value /,
-      cure: "Correct the template in the secret parameters of the class: delete it and create it again. Known are ${pv.name}, ${pvc.namespace}, and for the name of the Secret ${pvc.name} and ${pvc.annotations['KEY']}",
+      cure: "Correct the template in the secret parameters of the class: delete it and create it again. It may contain ${pv.name}, ${pvc.namespace}, and in the name of the Secret also ${pvc.name} and ${pvc.annotations['KEY']}",
     },
     {
       pattern:
         /failed to get (default )?name and namespace template from params|is not a valid (secret|namespace) name/,
-      cure: 'Correct the secret parameters of the class: delete it and create it again. Name and namespace belong together',
+      cure: 'Correct the secret parameters of the class: delete it and create it again. Name and namespace of the Secret must both be given, and be valid',
     },
   ],
 });

@@ -33,6 +33,6 @@ export function checkNode(facts: ClaimFacts): Finding | undefined {
     state: 'stuck',
     cause: 'selected-node-gone',
     message: `${gone}.`,
-    cure: 'Check that the provisioner runs: it provisions nevertheless, or has another node chosen. Otherwise recreate the claim and its Pod',
+    cure: 'Check that the provisioner runs: it provisions the volume all the same, or asks the scheduler for another node. If neither happens, recreate the claim and its Pod',
   };
 }

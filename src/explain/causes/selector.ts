@@ -16,7 +16,7 @@ export function checkSelector({ claim }: ClaimFacts): Finding | undefined {
     state: 'stuck',
     cause: 'selector',
     message:
-      'The claim has a selector, which matches existing volumes only: none fits, and no volume is provisioned for such a claim.',
+      'The claim has a selector, which matches existing volumes only. None of them fits, and no volume is provisioned for such a claim.',
     cure,
   };
 }

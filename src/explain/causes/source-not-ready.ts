@@ -10,10 +10,10 @@ import { durationText, lastChangeMs } from '../time-text.ts';
 import { defineCause } from './cause.ts';
 import { sourceName } from './source-missing.ts';
 
-const modeCure = 'Recreate the claim with the volumeMode of its source: a clone has the same';
+const modeCure = 'Recreate the claim with the volumeMode of its source: a clone must have the same';
 const sizeCure = 'Recreate the claim with at least the size of its source, or with another source';
 const waitCure =
-  'Wait until the source is ready; if it stays like this, see why. It must be of the same driver as the claim';
+  'Wait until the source is ready; if it stays like this, find out why. It must be of the same driver as the claim';
 
 export const sourceNotReady = defineCause({
   name: 'source-not-ready',
@@ -77,7 +77,7 @@ function claimProblem(claim: PersistentVolumeClaim, source?: PersistentVolumeCla
   if (phase !== 'Bound') return { state: phase === 'Lost' ? 'stuck' : 'waiting', text: `is ${phase} and not Bound` };
   const modes = [claim, source].map(({ spec }) => spec.volumeMode ?? 'Filesystem');
   if (modes[0] !== modes[1]) {
-    const text = `has volumeMode ${modes[1] ?? ''}, and the claim asks for ${modes[0] ?? ''}`;
+    const text = `has volumeMode ${modes[1] ?? ''}, and the claim requests ${modes[0] ?? ''}`;
     return {
       state: 'stuck',
       text,
@@ -98,6 +98,6 @@ function snapshotProblem(claim: PersistentVolumeClaim, snapshot?: Snapshot): Sou
 function sizeProblem(claim: PersistentVolumeClaim, size: string | number | undefined): SourceProblem | undefined {
   const requested = claim.spec.resources?.requests?.['storage'] ?? 0;
   if (size === undefined || quantityBytes(requested) >= quantityBytes(size)) return undefined;
-  const text = `has ${size}, which is more than the ${requested} that the claim asks for`;
+  const text = `has ${size}, which is more than the ${requested} that the claim requests`;
   return { state: 'stuck', text, cure: sizeCure };
 }

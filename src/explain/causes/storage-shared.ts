@@ -16,7 +16,7 @@ export function checkSharedStorage({ text }: Recorded): Finding | undefined {
     cause: 'shared-storage',
     message: `PersistentVolume ${other} has the same storage, and nothing is deleted while it exists.`,
     cure: isKept
-      ? `If ${other} is to keep the storage, set the policy of this volume to Retain and delete it; else delete ${other}`
+      ? `If ${other} is to keep the storage, set the reclaim policy of this volume to Retain and delete it; else delete ${other}`
       : `See why ${other} stays: csi-provisioner why pv/${other}`,
   };
 }

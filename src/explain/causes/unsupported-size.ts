@@ -11,7 +11,7 @@ export const unsupportedSize = defineCause({
     },
     {
       pattern: /created volume capacity \S+ less than requested capacity /,
-      cure: 'The driver created a volume that is smaller than requested, against the CSI specification, and the provisioner refused it: recreate the claim with a size that the driver creates exactly, and report it to those who make the driver',
+      cure: 'The driver created a volume that is smaller than requested, which violates the CSI specification, so the provisioner refused it: recreate the claim with a size that the driver creates exactly, and report this to the maintainers of the driver',
     },
   ],
 });

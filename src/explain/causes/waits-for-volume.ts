@@ -60,11 +60,11 @@ function whyUnfit(claim: PersistentVolumeClaim, { metadata, spec }: PersistentVo
   const requested = claim.spec.resources?.requests?.['storage'] ?? 0;
   const offered = spec.capacity?.['storage'] ?? 0;
   if (quantityBytes(offered) < quantityBytes(requested))
-    return `it has ${offered}, and the claim asks for ${requested}`;
+    return `it has ${offered}, and the claim requests ${requested}`;
   const missing = (claim.spec.accessModes ?? []).filter((mode) => spec.accessModes?.includes(mode) !== true);
   if (missing.length > 0) return `it does not offer ${missing.join(', ')}`;
   const modes = [claim.spec.volumeMode ?? 'Filesystem', spec.volumeMode ?? 'Filesystem'];
-  if (modes[0] !== modes[1]) return `its volumeMode is ${modes[1] ?? ''}, and the claim asks for ${modes[0] ?? ''}`;
+  if (modes[0] !== modes[1]) return `its volumeMode is ${modes[1] ?? ''}, and the claim requests ${modes[0] ?? ''}`;
   const ofVolume = metadata.annotations?.[betaStorageClassKey] ?? spec.storageClassName ?? '';
   const ofClaim = className(claim);
   return ofVolume === ofClaim ? undefined : `its class is "${ofVolume}", and the claim's is "${ofClaim}"`;

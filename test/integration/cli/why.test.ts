@@ -63,7 +63,7 @@ describe('csi-provisioner why', () => {
       verdict: 'stuck',
       cause: 'class-not-found',
       message: 'StorageClass sc does not exist.',
-      cure: 'Create the class, or recreate the claim with another',
+      cure: 'Create the class, or recreate the claim with another class',
       steps: [
         { step: 'claim', state: 'ok', detail: 'it exists and is Pending' },
         { step: 'class', state: 'stuck', detail: 'StorageClass sc does not exist.' },

@@ -111,7 +111,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'waits-for-volume',
-    says: /it has 1023Mi, and the claim asks for 1Gi/,
+    says: /it has 1023Mi, and the claim requests 1Gi/,
   },
   {
     name: 'a named volume of another class',
@@ -563,7 +563,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'waiting',
     cause: 'waits-for-consumer',
-    says: /makes room for it on node n2/,
+    says: /is making room for it on node n2/,
   },
   {
     name: 'a Pod that fits no node and another that may',
@@ -587,7 +587,7 @@ const rows: readonly Row[] = [
     laterMs: 5 * minute,
     verdict: 'stuck',
     cause: 'pod-unschedulable',
-    says: /no scheduler has said anything about it for 5 min\. Its scheduler is of-my-own\./,
+    says: /no scheduler has reported anything about it for 5 min\. Its scheduler is of-my-own\./,
   },
   {
     name: 'a driver that failed on the node that was chosen first',
@@ -832,7 +832,7 @@ const rows: readonly Row[] = [
     verdict: 'stuck',
     cause: 'secret-missing',
     says: /pvc\.nmae/,
-    cure: /^Correct the template .* Known are \$\{pv\.name\}/,
+    cure: /^Correct the template .* It may contain \$\{pv\.name\}/,
   },
   {
     name: 'a clone with another volume mode',
@@ -843,7 +843,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'source-not-ready',
-    says: /has volumeMode Block, and the claim asks for Filesystem/,
+    says: /has volumeMode Block, and the claim requests Filesystem/,
     cure: /^Recreate the claim with the volumeMode of its source/,
   },
   {

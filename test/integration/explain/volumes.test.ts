@@ -62,7 +62,7 @@ const rows: readonly {
     arrange: (rig) => rig.addVolume('v', { claimRef, persistentVolumeReclaimPolicy: 'Retain' }, 'Released'),
     verdict: 'bound',
     cause: 'retained',
-    says: /its policy is Retain/,
+    says: /its reclaim policy is Retain/,
   },
   {
     name: 'a volume that nobody claimed',
@@ -184,7 +184,7 @@ const rows: readonly {
     },
     verdict: 'stuck',
     cause: 'delete-error',
-    says: /failed for good/,
+    says: /failed, and is not retried/,
   },
   {
     name: 'a driver that nobody has installed',
