@@ -48,15 +48,15 @@ function nothingFound(
   const operator = manifests.find(({ kind, fields }) => kind !== 'Secret' && namesImage(fields.everyText()));
   if (operator !== undefined) {
     const { kind, name } = operator;
-    return `${what}, but ${kind} ${shortValue(name)} names its image: something in the cluster makes the Deployment. Give that: kubectl get deployment -n NAMESPACE NAME -o yaml | csi-provisioner preflight FILE... -`;
+    return `${what}, but ${kind} ${shortValue(name)} names its image: an operator in the cluster seems to create the Deployment. Pass that Deployment: kubectl get deployment -n NAMESPACE NAME -o yaml | csi-provisioner preflight FILE... -`;
   }
   const containers = workloads.flatMap(({ kind, name, containers: own }) =>
     own.map((container) => `${container.name} of ${kind} ${name}`),
   );
   if (containers.length === 0) {
-    return `${what}: none of the ${manifests.length} objects runs Pods. Give the file with the driver's controller`;
+    return `${what}: none of the ${manifests.length} objects runs Pods. Pass the file with the driver's controller`;
   }
-  return `${what}. Choose one with --container, or give the file with the driver's controller. There are: ${nameList(containers, 10)}`;
+  return `${what}. Choose one with --container, or pass the file with the driver's controller. There are: ${nameList(containers, 10)}`;
 }
 
 function namesImage(texts: Iterable<string>): boolean {

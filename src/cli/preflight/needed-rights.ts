@@ -121,7 +121,7 @@ export const neededRights: readonly NeededRights[] = [
     verbs: ['get'],
     level: 'note',
     without:
-      'a claim that is older than its class may be reported as one without a class, and each such read is logged',
+      'a claim that is older than its class may be reported as one without a class, and each failed read is logged',
     go: 'does not need it',
   },
   {
@@ -140,7 +140,7 @@ export const neededRights: readonly NeededRights[] = [
     state: journalState,
     level: 'warning',
     without:
-      'nothing is recorded: what a crash interrupts is left behind in the storage, as with the Go sidecar, and the log says so',
+      'nothing is recorded, so a crash may leave volumes behind in the storage, as with the Go sidecar, and the log reports that',
     go: 'does not need it',
   },
   {

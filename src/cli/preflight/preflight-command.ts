@@ -27,13 +27,16 @@ const notes = `
 FILE is a file or folder with manifests in YAML or JSON, or - for standard input: all that kubectl apply -f would
 get, with the roles and bindings. The output of helm template and kubectl kustomize goes through a pipe.
 
-Exit codes: 0 nothing has to be done before the image is changed; 1 something has to, or with --strict there are
-warnings; 2 something cannot be read, or no container is the Go sidecar. Nothing is sent to a cluster.`;
+Exit codes: 0 nothing has to be done before the image is changed; 1 something has to be
+done first, or with --strict there are warnings; 2 something cannot be read, or no container is the
+Go sidecar. Nothing is sent to a cluster.`;
 
 /** Reads manifests and reports. Read-only: safe to repeat. */
 export async function preflight(call: SubcommandCall): Promise<number> {
   const parser = subcommandParser(call)
-    .description("Reads a driver's manifests, and says what replacing the Go sidecar by this one would change there.")
+    .description(
+      "Reads a driver's manifests, and says what would change if this sidecar replaced the Go sidecar there.",
+    )
     .argument('<file...>', 'files, folders, or - for standard input')
     .addOption(new Option('-o, --output <form>', 'text or json').choices(['text', 'json']).default('text'))
     .option('-n, --namespace <name>', 'namespace of objects that name none')

@@ -32,7 +32,7 @@ function sidecarText(sidecar: SidecarReport, options: PreflightTextOptions): str
     singleLine(`  in ${file}, document ${document}: ${summary(findings)}`),
     ...findings.flatMap((finding) => ['', ...findingLines(finding, options)]),
     '',
-    ...(grant === '' ? [] : ['What grants the missing rights, for kubectl apply:', '', grant]),
+    ...(grant === '' ? [] : ['These objects grant the missing rights (kubectl apply -f):', '', grant]),
   ].join('\n');
 }
 

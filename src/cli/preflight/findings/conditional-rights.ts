@@ -12,8 +12,8 @@ export const conditionalRights = defineFinding({
     return [
       {
         level: 'note',
-        message: `Not granted, and needed only where they are used, by the Go sidecar as well: ${cases.join('; ')}.`,
-        cure: 'Add the rules of what is used.',
+        message: `Not granted, and needed only in these cases, by the Go sidecar as well: ${cases.join('; ')}.`,
+        cure: 'Add the rules for the cases that occur.',
         rules: lacking.map(ruleOf),
         isConditional: true,
       },

@@ -19,8 +19,8 @@ export const cpuLimit = defineFinding({
     return [
       {
         level: 'warning',
-        message: `Its CPU limit of ${limit} was made for a Go program: with 50,000 volumes in the cluster a start takes about ${seconds} s, and a leader that is throttled may lose its lease.`,
-        cure: 'Remove the limit, or set at least 200m; a request is enough for the scheduler.',
+        message: `Its CPU limit of ${limit} was made for a Go program: with 50,000 volumes in the cluster a start takes about ${seconds} s, and a throttled leader may lose its Lease.`,
+        cure: 'Remove the limit, or set at least 200m. The scheduler needs only the request.',
       },
     ];
   },

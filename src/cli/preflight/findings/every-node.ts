@@ -10,7 +10,7 @@ export const everyNode = defineFinding({
         {
           level: 'warning',
           message: 'A DaemonSet without --node-deployment and --leader-election: each node provisions every claim.',
-          cure: 'Set --node-deployment, with NODE_NAME, for volumes of the nodes; else --leader-election.',
+          cure: 'Set --node-deployment, with the variable NODE_NAME, if volumes are local to nodes; else --leader-election.',
         },
       ];
     }
@@ -18,7 +18,7 @@ export const everyNode = defineFinding({
     return [
       {
         level: 'note',
-        message: `--node-deployment in a ${workload.kind}: it serves the claims of the nodes alone on which its Pods run.`,
+        message: `--node-deployment in a ${workload.kind}: it serves only claims for the nodes on which its Pods run.`,
       },
     ];
   },

@@ -20,12 +20,13 @@ export const flagEffects = defineFinding({
 /** Mostly the value of a boolean behind a blank, as in `--leader-election false`. */
 function ignoredWords({ arguments: { ignored } }: SidecarFacts): Found[] {
   if (ignored.length === 0) return [];
-  const words = ignored.length === 1 ? 'One argument is no flag' : `${ignored.length} arguments are no flags`;
+  const words =
+    ignored.length === 1 ? 'One argument is not a flag and is' : `${ignored.length} arguments are not flags and are`;
   return [
     {
       level: 'warning',
-      message: `${words} and ignored, as by the Go sidecar: a boolean takes its value only behind "=".`,
-      cure: 'Write --flag=false, or remove the word.',
+      message: `${words} ignored, as by the Go sidecar: the value of a boolean flag must follow "=".`,
+      cure: 'Write --flag=false, or remove the argument.',
     },
   ];
 }
@@ -43,7 +44,7 @@ function warned({ arguments: { notices } }: SidecarFacts): Found[] {
 function withoutEffect(facts: SidecarFacts): Found[] {
   const names = givenWhere(facts, ({ withoutEffect: isIgnored }) => isIgnored === true);
   if (names.length === 0) return [];
-  return [{ level: 'note', message: `Accepted, and without effect here: ${names.map(spelled).join(', ')}.` }];
+  return [{ level: 'note', message: `Accepted, but without effect here: ${names.map(spelled).join(', ')}.` }];
 }
 
 function deprecated(facts: SidecarFacts): Found[] {
@@ -58,7 +59,7 @@ function limits({ arguments: { given, values } }: SidecarFacts): Found[] {
     .filter((name) => given.has(name))
     .map((name) => ({
       level: 'note',
-      message: `--${name}=${values[name]} limits the requests here, too. Without the flag there is no limit, where the Go sidecar has one.`,
+      message: `--${name}=${values[name]} limits the requests here, too. Without the flag there is no limit here, while the Go sidecar has one.`,
     }));
 }
 
@@ -68,7 +69,7 @@ function undrained({ arguments: { config } }: SidecarFacts): Found[] {
     {
       level: 'note',
       message:
-        'ReleaseLeaderElectionOnExit=false: SIGTERM ends the process at once, as it ends the Go sidecar, and the Lease is kept until it expires. Without it, what is under way is finished first.',
+        'ReleaseLeaderElectionOnExit=false: SIGTERM ends the process at once, as it ends the Go sidecar, and the Lease is held until it expires. Without this setting, calls in progress are finished first.',
     },
   ];
 }

@@ -12,7 +12,7 @@ export const foreignArchitecture = defineFinding({
     return [...pod.textMap('nodeSelector')].flatMap(([label, value]) => {
       const values = built[label];
       if (values === undefined || values.includes(value)) return [];
-      const message = `Its nodeSelector asks for nodes with ${label}=${value}; images are built for ${values.join(' and ')}.`;
+      const message = `Its nodeSelector selects nodes with ${label}=${value}; images are built for ${values.join(' and ')}.`;
       return [{ level: 'must' as const, message, cure: 'Build the image for these nodes: docs/deploy.md.' }];
     });
   },

@@ -9,13 +9,14 @@ export const foreignCommand = defineFinding({
     if (command === undefined || programInImage.every((word) => command.includes(word))) return [];
     const isShell = /(?:^|\/)(?:ba|da|z)?sh$/.test(entry);
     const flags = command.slice(1).filter((word) => word.startsWith('-'));
-    const more = flags.length === 0 ? '' : `, and move its arguments to args, before the ${args.length} that are there`;
+    const more =
+      flags.length === 0 ? '' : `, and move its arguments to args, before the ${args.length} that are there already`;
     return [
       {
         level: 'must',
         message: `The container runs ${JSON.stringify(entry)}, which this image does not have${isShell ? ': it has no shell' : ''}. It would not start.`,
         cure: isShell
-          ? 'Remove command, and write the flags of the sidecar in args: the entry point of the image is the program.'
+          ? 'Remove command, and put the flags of the sidecar into args: the entry point of the image is the program.'
           : `Remove command${more}: the entry point of the image is the program.`,
       },
     ];

@@ -7,9 +7,9 @@ export const foreignSeccompProfile = defineFinding({
   check(facts) {
     return (['seccompProfile', 'appArmorProfile'] as const).flatMap((name) => {
       if (profileType(facts, name) !== 'Localhost') return [];
-      const message = `Its ${name} is one of the node (Localhost). One that was made for the Go sidecar forbids system calls of Node.js.`;
+      const message = `Its ${name} is a profile on the node (Localhost). One that was made for the Go sidecar forbids system calls that Node.js needs.`;
       return [
-        { level: 'warning' as const, message, cure: 'Use RuntimeDefault, or a profile that was made with this image.' },
+        { level: 'warning' as const, message, cure: 'Use RuntimeDefault, or a profile that was made for this image.' },
       ];
     });
   },

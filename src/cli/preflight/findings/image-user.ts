@@ -13,8 +13,8 @@ export const imageUser = defineFinding({
       {
         level: 'must',
         message:
-          'runAsNonRoot is true and runAsUser is not set. This image sets no user, since a driver that runs as root can only be reached by root, so that the kubelet refuses to start the container.',
-        cure: "Set runAsUser to the user that owns the driver's socket, or to 65532 where the socket belongs to a group of the Pod.",
+          'runAsNonRoot is true and runAsUser is not set. This image sets no user, since only root can reach a driver that runs as root. So the kubelet refuses to start the container.',
+        cure: "Set runAsUser to the user that owns the driver's socket, or to 65532 if a group of the Pod owns the socket.",
       },
     ];
   },

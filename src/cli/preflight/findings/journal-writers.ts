@@ -24,8 +24,8 @@ export const journalWriters = defineFinding({
     return [
       {
         level: 'note',
-        message: `Other ServiceAccounts may write Leases where the intent journal is: ${names}. Whoever may do so decides what the driver is asked for.`,
-        cure: 'Restrict their roles to the names of their own Leases, where they are not yours to trust: SECURITY.md.',
+        message: `Other ServiceAccounts may write Leases where the intent journal is: ${names}. With that they can decide what the driver is asked to create and delete.`,
+        cure: 'If you do not trust them, restrict their roles to the names of their own Leases: SECURITY.md.',
       },
     ];
   },

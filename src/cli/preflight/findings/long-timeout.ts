@@ -14,13 +14,13 @@ export const longTimeout = defineFinding({
     const timeoutMs = config.csiTimeoutMs;
     const { totalMs } = shutdownTimes(timeoutMs);
     const effects = [
-      `a call that hangs, also the first Probe, occupies a worker for ${shown(timeoutMs)}`,
+      `a call that hangs, including the first Probe, occupies a worker for ${shown(timeoutMs)}`,
       ...(config.featureGates.releaseLeaderElectionOnExit ? [`a shutdown takes up to ${shown(totalMs)}`] : []),
       ...(values['intent-journal'] === 'off'
         ? []
         : [
             `after a take-over nothing is deleted for ${shown(holdMs(timeoutMs))}`,
-            `a volume that is undone after a call without a clear result is undone again ${shown(lateUntil(0, timeoutMs))} later, and its record is kept so long`,
+            `a volume that is undone after a call without a clear result is undone again ${shown(lateUntil(0, timeoutMs))} later, and its record is kept until then`,
           ]),
     ];
     const message = `--timeout=${formatGoDuration(values.timeout)}: ${effects.join('; ')}.`;
@@ -28,7 +28,7 @@ export const longTimeout = defineFinding({
     return [
       {
         level: 'note',
-        message: `${message} Where a driver hangs, ${values['worker-threads']} such calls occupy all workers.`,
+        message: `${message} If a driver hangs, ${values['worker-threads']} such calls occupy all workers.`,
         cure: 'Set it to a little more than the driver needs for its slowest volume.',
       },
     ];

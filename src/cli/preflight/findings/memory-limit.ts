@@ -34,11 +34,11 @@ function found(text: string, bytes: number): Found[] {
     return [
       {
         level: 'must',
-        message: `Its memory limit of ${text} was made for a Go program: Node.js takes 85 MB before the first volume, so that the process may be killed when it starts or fills its caches.`,
+        message: `Its memory limit of ${text} was made for a Go program: the process needs 85 MB before the first volume, and may be killed when it starts or fills its caches.`,
         cure,
       },
     ];
   }
-  const message = `Its memory limit of ${text} has room for about ${pairs.toLocaleString('en-US')} volumes of the cluster, of whatever driver: it takes 85 MB, and 1.2 kB for each with its claim.`;
+  const message = `Its memory limit of ${text} is enough for about ${pairs.toLocaleString('en-US')} volumes in the cluster, of any driver: the process needs 85 MB, and 1.2 kB for each volume with its claim.`;
   return pairs < usualPairs ? [{ level: 'warning', message, cure }] : [{ level: 'note', message }];
 }

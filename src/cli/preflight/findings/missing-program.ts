@@ -26,7 +26,7 @@ export const missingProgram = defineFinding({
       {
         level: 'must',
         message: `Its ${names} ${running.length === 1 ? 'runs' : 'run'} a program in the container. This image has no other program than the sidecar, and no shell.`,
-        cure: 'Use httpGet with --http-endpoint for a probe, sleep for preStop, or remove it.',
+        cure: 'For a probe use httpGet, with --http-endpoint; for preStop use sleep; or remove it.',
       },
     ];
   },

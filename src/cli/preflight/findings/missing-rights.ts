@@ -16,7 +16,7 @@ function found(lacking: LackingRights): Found {
   const reason = state.why === '' ? '' : ` (on, since ${state.why})`;
   return {
     level: needed.level,
-    message: `${verbsText(lacking)} for ${needed.feature}${reason}: without it ${needed.without}. The Go sidecar ${needed.go}.`,
+    message: `${verbsText(lacking)} for ${needed.feature}${reason}. Without it ${needed.without}. The Go sidecar ${needed.go}.`,
     cure: 'Add the rule.',
     rules: [ruleOf(lacking)],
   };

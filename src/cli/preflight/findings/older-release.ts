@@ -51,7 +51,7 @@ function newer({ release }: SidecarFacts): Found[] {
   return [
     {
       level: 'note',
-      message: `The Go sidecar here is ${releaseText(release)}; this one is compared with v6.3. What came later may be missing.`,
+      message: `The Go sidecar here is ${releaseText(release)}; this one is compared with v6.3. What came later may be missing here.`,
     },
   ];
 }

@@ -17,7 +17,7 @@ export const severalProvisioners = defineFinding({
     const found: Found[] = [
       {
         level: 'note',
-        message: `The Pod has another container that is the Go sidecar: ${names}. Each is changed by its own image, and either may stay.`,
+        message: `The Pod has another container that is the Go sidecar: ${names}. The image of each can be changed by itself, and either may stay as it is.`,
       },
     ];
     if (!sameSocket) return found;

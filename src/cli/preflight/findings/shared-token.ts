@@ -22,7 +22,7 @@ export const sharedToken = defineFinding({
       {
         level: 'note',
         message: `${nameList(sharers, 8)} ${sharers.length === 1 ? 'has' : 'have'} the token of ServiceAccount ${account.name} as well, and may ${powers.join(', ')}.`,
-        cure: 'Where a container does not call the API: deploy/components/token-of-its-own leaves the token to the sidecar.',
+        cure: 'If a container does not call the API, it needs no token: deploy/components/token-of-its-own gives it to the sidecar alone.',
       },
     ];
   },

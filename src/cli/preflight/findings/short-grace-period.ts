@@ -16,8 +16,8 @@ export const shortGracePeriod = defineFinding({
     return [
       {
         level: 'warning',
-        message: `terminationGracePeriodSeconds is ${seconds}${given === undefined ? ', the default' : ''}, and with this --timeout a shutdown needs up to ${gracePeriodSeconds} where a call is under way. The kubelet would kill the process before, as the Go sidecar ends at once in any case: the Lease has to expire, and the next leader repeats the call.`,
-        cure: `Set terminationGracePeriodSeconds: ${gracePeriodSeconds}. A node with a driver that hangs then takes as long to drain: where ${seconds} s are enough for a usual call, leave it.`,
+        message: `terminationGracePeriodSeconds is ${seconds}${given === undefined ? ', the default' : ''}, and with this --timeout a shutdown takes up to ${gracePeriodSeconds} s while a call is in progress. The kubelet would kill the process before that. Then, as always with the Go sidecar, the Lease has to expire, and the next leader repeats the call.`,
+        cure: `Set terminationGracePeriodSeconds: ${gracePeriodSeconds}. Draining a node on which the driver hangs then takes that long, so leave it if ${seconds} s are enough for a usual call.`,
       },
     ];
   },

@@ -7,13 +7,12 @@ export const twoAtOnce = defineFinding({
   check({ workload, arguments: { values } }) {
     if (values['leader-election'] || values['node-deployment']) return [];
     const { replicas = 1 } = workload;
-    const election = 'Turn on --leader-election, with its rule for leases';
     if (replicas > 1) {
       return [
         {
           level: 'warning',
           message: `${replicas} replicas without --leader-election: all of them provision the same claims, with the Go sidecar as well.`,
-          cure: `${election}, or set replicas to 1.`,
+          cure: 'Turn on --leader-election, with its rule for leases, or set replicas to 1.',
         },
       ];
     }
@@ -23,7 +22,7 @@ export const twoAtOnce = defineFinding({
         level: 'warning',
         message:
           'Without --leader-election, a rolling update starts the new Pod before the old one has ended: the Go sidecar and this one would provision the same claims meanwhile.',
-        cure: `Set strategy: {type: Recreate} before the image is changed, or maxSurge: 0. ${election} is the other way.`,
+        cure: `Set strategy: {type: Recreate}, or maxSurge: 0, before the image is changed, or turn on --leader-election, with its rule for leases.`,
       },
     ];
   },

@@ -18,15 +18,15 @@ function unknown(facts: SidecarFacts): Found | undefined {
     return {
       level: 'warning',
       message:
-        'It uses a kubeconfig or --master, and so not the ServiceAccount of its Pod. What it may do there is not known, and no right was checked.',
-      cure: 'Compare what that account may do with docs/deploy.md, "Permissions".',
+        'It uses a kubeconfig or --master, so not the ServiceAccount of its Pod. Its permissions there are not known, and no right was checked.',
+      cure: 'Compare the permissions of that account with docs/deploy.md, "Permissions".',
     };
   }
   if (!access.isBound) {
     return {
       level: 'warning',
-      message: `No RoleBinding or ClusterRoleBinding in the manifests names the ServiceAccount ${account.name}. What it may do is not known, and no right was checked.`,
-      cure: `Give the files with its roles and bindings as well, or those of the cluster: ${clusterCommand}.`,
+      message: `No RoleBinding or ClusterRoleBinding in the manifests names the ServiceAccount ${account.name}. Its permissions are not known, and no right was checked.`,
+      cure: `Pass the files with its roles and bindings as well, or those of the cluster: ${clusterCommand}.`,
     };
   }
   const undecided = undecidedFeatures(facts);
@@ -34,7 +34,7 @@ function unknown(facts: SidecarFacts): Found | undefined {
   return {
     level: 'warning',
     message: `The ServiceAccount ${account.name} is bound to roles that are not in the manifests: ${nameList(access.missingRoles, 5)}. Whether they grant what is needed for ${undecided.join(', ')} is not known.`,
-    cure: `Give the files with them as well, or the roles of the cluster: ${clusterCommand}.`,
+    cure: `Pass the files with them as well, or the roles of the cluster: ${clusterCommand}.`,
   };
 }
 

@@ -10,8 +10,8 @@ export const unprotectedJournal = defineFinding({
     );
     return lacking.map((each) => ({
       level: each.needed.level,
-      message: `${verbsText(each)} for the intent journal: without it ${each.needed.without}.`,
-      cure: 'Add the rule. With --intent-journal=off nothing is recorded, and nothing is said.',
+      message: `${verbsText(each)} for the intent journal. Without it ${each.needed.without}.`,
+      cure: 'Add the rule, or set --intent-journal=off to work without the journal and without that report.',
       rules: [ruleOf(each)],
     }));
   },

@@ -22,13 +22,13 @@ export const unreadableArguments = defineFinding({
 
 function cureOf(problem: string, isEnvironment: boolean): string {
   if (problem.endsWith(removedGate)) {
-    return `Remove the gate: what it turned on is always on, also in the Go sidecar since v6.2, which does not know it either.`;
+    return `Remove the gate: what it turned on is always on here, and in the Go sidecar since v6.2, which does not know the gate either.`;
   }
   if (isEnvironment) {
     return 'Add the variable with valueFrom.fieldRef: spec.nodeName for NODE_NAME, metadata.namespace for NAMESPACE, metadata.name for POD_NAME.';
   }
   if (problem.startsWith('unknown')) {
-    return 'Remove the flag or correct it; docs/flags.md has all that there are. The Go sidecar v6.3 does not know it either.';
+    return 'Remove the flag or correct it; docs/flags.md lists all flags. The Go sidecar v6.3 does not know it either.';
   }
-  return 'Correct it; docs/flags.md has all flags.';
+  return 'Correct it; docs/flags.md lists all flags.';
 }

@@ -16,10 +16,10 @@ export const unservedProbe = defineFinding({
       if (path === undefined || isServed(path, http)) return [];
       const cure =
         path === healthPath
-          ? `It is served with --leader-election and --http-endpoint. Otherwise ask for ${livePath}.`
-          : `Ask for ${livePath}, or for ${readyPath} in a readiness probe.`;
+          ? `It is served with --leader-election and --http-endpoint. Otherwise use ${livePath}.`
+          : `Use ${livePath}, or ${readyPath} in a readiness probe.`;
       return [
-        { level: 'must', message: `Its ${name} asks for ${path}, which is not served: it would fail.`, cure } as const,
+        { level: 'must', message: `Its ${name} requests ${path}, which is not served: it would fail.`, cure } as const,
       ];
     });
   },

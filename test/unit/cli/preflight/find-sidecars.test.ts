@@ -113,7 +113,7 @@ describe('where it is not found, the error', () => {
     });
     await assert.rejects(
       reportOf([deployer]),
-      /Deployment driver-controller names its image: something in the cluster makes/,
+      /Deployment driver-controller names its image: an operator in the cluster seems to create/,
     );
   });
 

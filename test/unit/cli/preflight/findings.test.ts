@@ -280,13 +280,13 @@ const cases: readonly Case[] = [
     name: 'a value behind a blank',
     driver: { args: [...elected, '--extra-create-metadata', 'true'] },
     want: ['warning flags'],
-    says: /One argument is no flag/,
+    says: /One argument is not a flag/,
   },
   {
     name: 'flags without effect, a deprecated one and a limit',
     driver: { args: [...elected, '--vmodule=x=1', '--metrics-address=:8080', '--kube-api-qps=30'] },
     want: ['note flags', 'note flags', 'note flags'],
-    says: /Accepted, and without effect here: --vmodule/,
+    says: /Accepted, but without effect here: --vmodule/,
   },
   {
     name: 'a profile of system calls of the node',
