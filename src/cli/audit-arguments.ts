@@ -39,8 +39,8 @@ interface OwnFlags {
 
 const notes = `
 All flags of the sidecar are accepted as well. These have an effect: --csi-address, --timeout,
---kubeconfig, --intent-journal, --leader-election-namespace, --node-deployment with the variable
-NODE_NAME, and -v.
+--kubeconfig, --master, --intent-journal, --leader-election-namespace, --node-deployment with the
+variable NODE_NAME, and -v.
 The others have no effect: the arguments of the sidecar can be copied.
 
 Exit codes: 0 nothing needs attention; 1 wrong arguments, or a volume that must not be deleted;
