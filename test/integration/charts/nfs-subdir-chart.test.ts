@@ -369,21 +369,21 @@ describe('the chart nfs-subdir-external-provisioner', { skip: helmFound.skip }, 
 
     test('has to have a server and an absolute path', async () => {
       assert.match(await refusal({ nfs: { server: null } }), /nfs\.server is required/);
-      assert.match(await refusal({ nfs: { path: 'srv' } }), /nfs\.path has to be an absolute path.*"srv"/);
+      assert.match(await refusal({ nfs: { path: 'srv' } }), /nfs\.path must be an absolute path.*"srv"/);
     });
 
     test('has mount options as a list, not as one text', async () => {
       assert.match(
         await refusal({ nfs: { mountOptions: 'hard' } }),
-        /nfs\.mountOptions has to be a list, such as \[hard\]/,
+        /nfs\.mountOptions must be a list, such as \[hard\]/,
       );
     });
 
     test('has an access mode and a reclaim policy that exist, where there is a volume for it', async () => {
       const accessModes = ['ReadWriteMany'];
       const message = await refusal({ nfs: { mountOptions, reclaimPolicy: 'Keep' }, storageClass: { accessModes } });
-      assert.match(message, /storageClass\.accessModes has to be one of ReadWriteOnce,/);
-      assert.match(message, /nfs\.reclaimPolicy has to be one of Retain,/);
+      assert.match(message, /storageClass\.accessModes must be one of ReadWriteOnce,/);
+      assert.match(message, /nfs\.reclaimPolicy must be one of Retain,/);
       await render({ nfs: { reclaimPolicy: 'Keep' }, storageClass: { accessModes } });
     });
   });

@@ -7,13 +7,13 @@
 {{- $problems = append $problems "nfs.server is required: set it to the name or the address of your NFS server" -}}
 {{- end -}}
 {{- if not (hasPrefix "/" (toString .path)) -}}
-{{- $problems = append $problems (printf "nfs.path has to be an absolute path, the exported directory; it is %q" (toString (default "" .path))) -}}
+{{- $problems = append $problems (printf "nfs.path must be an absolute path, that of the exported directory; it is %q" (toString (default "" .path))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- range $name, $options := dict "nfs.mountOptions" .Values.nfs.mountOptions "storageClass.mountOptions" .Values.storageClass.mountOptions -}}
 {{- if and $options (not (kindIs "slice" $options)) (not (kindIs "map" $options)) -}}
-{{- $problems = append $problems (printf "%s has to be a list, such as [%s]; it is %q" $name (toString $options) (toString $options)) -}}
+{{- $problems = append $problems (printf "%s must be a list, such as [%s]; it is %q" $name (toString $options) (toString $options)) -}}
 {{- end -}}
 {{- end -}}
 {{- if include "nfs-subdir-external-provisioner.usesClaim" . -}}
@@ -35,11 +35,11 @@
 {{- $problems := list -}}
 {{- $modes := list "ReadWriteOnce" "ReadOnlyMany" "ReadWriteMany" "ReadWriteOncePod" -}}
 {{- if not (has .Values.storageClass.accessModes $modes) -}}
-{{- $problems = append $problems (printf "storageClass.accessModes has to be one of %s, as text; it is %q" (join ", " $modes) (toString .Values.storageClass.accessModes)) -}}
+{{- $problems = append $problems (printf "storageClass.accessModes must be one of %s, as a string; it is %q" (join ", " $modes) (toString .Values.storageClass.accessModes)) -}}
 {{- end -}}
 {{- $policies := list "Retain" "Delete" "Recycle" -}}
 {{- if not (has (.Values.nfs.reclaimPolicy | default "Retain") $policies) -}}
-{{- $problems = append $problems (printf "nfs.reclaimPolicy has to be one of %s; it is %q" (join ", " $policies) (toString .Values.nfs.reclaimPolicy)) -}}
+{{- $problems = append $problems (printf "nfs.reclaimPolicy must be one of %s; it is %q" (join ", " $policies) (toString .Values.nfs.reclaimPolicy)) -}}
 {{- end -}}
 {{- dict "problems" $problems | toYaml -}}
 {{- end -}}
