@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubernetesObject, V1ClusterRole, V1StorageClass } from '@kubernetes/client-node';
 import { connectDriver } from '../../test/e2e/driver-client.ts';
+import { createNode } from '../../test/e2e/scheduled-pod.ts';
 import type { Scene, SceneOptions } from '../../test/support/scene.ts';
 
 export interface Story {
@@ -57,6 +58,27 @@ async function forbid(scene: Scene, resource: string, ...verbs: string[]): Promi
       await admin.objects.replace({ apiVersion, kind, metadata, rules } as KubernetesObject);
     }
   }
+}
+
+/** As if the open records of the sidecar, which must not run, had been made so much earlier. */
+async function ageRecords(scene: Scene, minutes: number): Promise<void> {
+  const { coordination } = scene.admin;
+  const namespace = scene.cluster.sidecarNamespace;
+  const createdAt = `"createdAt":"${new Date(Date.now() - minutes * minuteMs).toISOString()}"`;
+  for (const lease of (await coordination.listNamespacedLease({ namespace })).items) {
+    const { name = '', annotations = {} } = lease.metadata ?? {};
+    for (const [key, text] of Object.entries(annotations)) {
+      annotations[key] = text.replaceAll(/"createdAt":"[^"]*"/g, createdAt);
+    }
+    await coordination.replaceNamespacedLease({ name, namespace, body: lease });
+  }
+}
+
+/** Waits for a line of the log of the sidecar. */
+async function logged(scene: Scene, text: string): Promise<void> {
+  await scene.eventually(() => {
+    if (!scene.sidecar.log().includes(text)) throw new Error(`not in the log: ${text}`);
+  });
 }
 
 const fails = (method: string, message: string) => ({ method, code: 'INTERNAL', message }) as const;
@@ -194,6 +216,32 @@ export const stories: Story[] = [
       await wait(2, signal);
       await forbid(scene, 'leases', 'create', 'update');
       await makeClaim(scene, await makeClass(scene));
+    },
+  },
+  {
+    name: 'record-old',
+    play: async (scene) => {
+      await scene.driver.setFaults([{ method: 'CreateVolume', code: 'DEADLINE_EXCEEDED', message: 'pool p1 is busy' }]);
+      await makeClaim(scene, await makeClass(scene));
+      await logged(scene, 'pool p1 is busy');
+      await scene.sidecar.stop('SIGKILL'); // the record stays
+      await ageRecords(scene, 50);
+      await scene.startSidecar();
+    },
+  },
+  {
+    name: 'capacity-missing',
+    scene: {
+      sidecarFlags: ['--enable-capacity', '--capacity-ownerref-level=-1'],
+      rbac: ['components/capacity/rbac.yaml'],
+      driverFlags: ['--topology=example.com/zone=a'],
+    },
+    play: async (scene) => {
+      for (const zone of ['a', 'b']) {
+        await createNode(scene, { name: `node-${zone}`, labels: { 'example.com/zone': zone } });
+      }
+      await scene.driver.setFaults([fails('GetCapacity', 'pool p1 is offline')]);
+      await makeClass(scene, 'late', 'WaitForFirstConsumer');
     },
   },
   {
