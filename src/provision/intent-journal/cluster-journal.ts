@@ -6,7 +6,13 @@
 import { randomUUID } from 'node:crypto';
 import { traced } from '../../base/tracing.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { foreignIntent, type IntentJournal, type JournalListener, type Protection } from './intent-journal.ts';
+import {
+  foreignIntent,
+  type IntentJournal,
+  type JournalListener,
+  OtherProvisionerError,
+  type Protection,
+} from './intent-journal.ts';
 import type { IntentRecord } from './intent-record.ts';
 import { entryOf, type JournalEntry } from './journal-entry.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
@@ -77,7 +83,9 @@ class ClusterJournal implements IntentJournal {
     const { uid } = record.claim;
     const old = this.#state.entryOf(uid);
     const mustEndThere = old !== undefined && old.writer !== this.#me && old.phase === 'delete';
-    if (this.#state.isForeign(uid) || mustEndThere) throw foreignIntent(uid);
+    if (mustEndThere) throw foreignIntent(uid);
+    const other = this.#state.otherProvisionerOf(uid);
+    if (other !== undefined) throw new OtherProvisionerError(uid, other);
     const entry = this.#entryOf(record, old);
     if (!this.#state.hasRoom(entry)) {
       await this.#meetMarks(signal);

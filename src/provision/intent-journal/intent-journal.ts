@@ -77,11 +77,24 @@ export interface IntentJournal {
 
 /** The claim's record belongs to another process and is in a phase that must end there first. */
 export class ForeignIntentError extends Error {
-  override readonly name = 'ForeignIntentError';
+  override readonly name: string = 'ForeignIntentError';
 }
 
 export function foreignIntent(uid: string): ForeignIntentError {
   return new ForeignIntentError(`another process works on the volume of the claim ${uid}`);
+}
+
+/** The journal holds a record of the claim that belongs to another provisioner: it is never touched here. */
+export class OtherProvisionerError extends ForeignIntentError {
+  override readonly name = 'OtherProvisionerError';
+
+  /** @param provisioner - whose record it is. */
+  constructor(uid: string, provisioner: string) {
+    super(
+      `the record of the claim ${uid} in the intent journal belongs to the provisioner ${JSON.stringify(provisioner)}: ` +
+        'only its own sidecar can close or discard it',
+    );
+  }
 }
 
 /** No new volume is begun while an operator drains the journal. */

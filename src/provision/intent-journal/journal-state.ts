@@ -68,9 +68,13 @@ export class JournalState {
     return this.#home.get(uid)?.wanted.get(uid);
   }
 
-  /** Another provisioner has a record of the claim. */
-  isForeign(uid: string): boolean {
-    return this.all().some(({ foreign }) => foreign.has(uid));
+  /** The name of another provisioner that has a record of the claim. */
+  otherProvisionerOf(uid: string): string | undefined {
+    for (const { ofOtherProvisioners } of this.all()) {
+      const name = ofOtherProvisioners.get(uid);
+      if (name !== undefined) return name;
+    }
+    return undefined;
   }
 
   /** Whether there is room for a record, which stays in the shard where it is. */

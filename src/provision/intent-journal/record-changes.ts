@@ -55,7 +55,7 @@ export class RecordChanges {
     const merged = mergeShard(shard, contents, { me, nowMs, isRewound });
     this.#reportDamage(shard, contents);
     this.#reportUnreadable(shard, contents);
-    this.#reportForeign(shard, contents);
+    this.#reportOtherProvisioners(shard, contents);
     for (const writer of merged.writers) heartbeats.seen(writer, nowMs);
     if (state.isRoot(shard) && header !== undefined) this.#onRoot(shard, header, nowMs);
     for (const uid of merged.lost) for (const waiter of shard.takeWaiters(uid)) waiter.reject(foreignIntent(uid));
@@ -174,7 +174,7 @@ export class RecordChanges {
       const home = state.home.get(uid);
       const entry = home?.wanted.get(uid);
       const isOurs = entry?.writer === me && home?.adopting.has(uid) === false; // else it is handed over first
-      if (shard.foreign.has(uid) || (home !== undefined && entry !== undefined && !isOurs)) later.push(uid);
+      if (shard.ofOtherProvisioners.has(uid) || (home !== undefined && entry !== undefined && !isOurs)) later.push(uid);
       else if (home !== undefined && entry !== undefined && isReported(entry)) {
         home.discardRecord(uid, nowMs);
       } else if (uid !== '') {
@@ -188,9 +188,9 @@ export class RecordChanges {
   }
 
   /** Once for each provisioner. */
-  #reportForeign(shard: Shard, { foreign }: ShardContents): void {
+  #reportOtherProvisioners(shard: Shard, { ofOtherProvisioners }: ShardContents): void {
     const { logger, metrics } = this.#options.journal;
-    for (const { provisioner } of foreign.values()) {
+    for (const { provisioner } of ofOtherProvisioners.values()) {
       if (this.#reported.has(provisioner)) continue;
       this.#reported.add(provisioner);
       metrics?.reported('other-provisioner');

@@ -16,7 +16,7 @@ export interface ShardContents {
   /** By UID of the claim. */
   records: Map<string, JournalEntry>;
   /** Records of other provisioners, by UID of the claim: they are kept as they are. */
-  foreign: Map<string, JournalEntry>;
+  ofOtherProvisioners: Map<string, JournalEntry>;
   /** Entries that are no records, and are kept as they are. */
   unreadable: Map<string, string>;
   /** Texts of the entries that are kept as they are, with the shared values that they may need, by key. */
@@ -50,7 +50,7 @@ export function parseShard(
   const { header } = read;
   const damage = read.damage === undefined ? undefined : { text: text ?? '', problem: read.damage };
   const shared = new Map([...object.entries].filter(([key]) => key.startsWith('shared-')));
-  const [records, foreign, unreadable] = [
+  const [records, ofOtherProvisioners, unreadable] = [
     new Map<string, JournalEntry>(),
     new Map<string, JournalEntry>(),
     new Map<string, string>(),
@@ -69,19 +69,19 @@ export function parseShard(
       const found = parseEntry(key, entryText, { shared, plans });
       const mark = reasonFor(key, found.renewedAt);
       const entry = mark === '' || found.reportOnly !== '' ? found : withHead(found, { reportOnly: mark });
-      (isKnownProvisioner(entry.provisioner) ? records : foreign).set(entry.uid, entry);
+      (isKnownProvisioner(entry.provisioner) ? records : ofOtherProvisioners).set(entry.uid, entry);
     } catch {
       const mark = reasonFor(key, renewalOf(entryText));
       unreadable.set(key, mark === '' ? entryText : markedUnread(entryText, mark));
     }
   }
   if (damage !== undefined) keepDamaged(object, damage);
-  const kept = keptOf(foreign, unreadable, shared);
+  const kept = keptOf(ofOtherProvisioners, unreadable, shared);
   let keptBytes = 0;
   for (const [key, text] of [...kept, ...Object.entries(object.rest.metadata.annotations ?? {})])
     keptBytes += Buffer.byteLength(key) + Buffer.byteLength(text);
   for (const [key, time] of times) keptBytes += key.length + time.length + 6; // in the header
-  return { object, header, damage, records, foreign, unreadable, kept, keptBytes, times };
+  return { object, header, damage, records, ofOtherProvisioners, unreadable, kept, keptBytes, times };
 }
 
 function keepDamaged({ rest: { metadata } }: ShardObject, { text }: HeaderDamage): void {
@@ -89,12 +89,12 @@ function keepDamaged({ rest: { metadata } }: ShardObject, { text }: HeaderDamage
 }
 
 function keptOf(
-  foreign: ShardContents['foreign'],
+  ofOtherProvisioners: ShardContents['ofOtherProvisioners'],
   unreadable: ReadonlyMap<string, string>,
   shared: ReadonlyMap<string, string>,
 ): Map<string, string> {
   const kept = new Map(unreadable.size === 0 ? [] : [...unreadable, ...shared]); // it may need any shared value
-  for (const { key, text, shared: used } of foreign.values()) {
+  for (const { key, text, shared: used } of ofOtherProvisioners.values()) {
     kept.set(key, text);
     for (const [sharedKey, value] of used) kept.set(sharedKey, value);
   }

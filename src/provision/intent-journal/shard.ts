@@ -57,8 +57,8 @@ export class ShardState {
   kept: ReadonlyMap<string, string> = new Map();
   /** When entries were renewed that do not say so themselves, by key. */
   #times: ReadonlyMap<string, string> = new Map();
-  /** UIDs of claims for which another provisioner has a record here. */
-  foreign: ReadonlySet<string> = new Set();
+  /** Names of other provisioners with a record here, by the UID of its claim. */
+  ofOtherProvisioners: ReadonlyMap<string, string> = new Map();
   /** A request for it is under way. */
   busy = false;
   /** It was written, or created, by this process. */
@@ -189,11 +189,11 @@ export class ShardState {
   }
 
   /** Records the object that was read, without its records. */
-  adoptObject({ object, header, foreign, kept, keptBytes, times }: ShardContents): void {
+  adoptObject({ object, header, ofOtherProvisioners, kept, keptBytes, times }: ShardContents): void {
     this.object = object;
     this.header = header;
     this.discard = object.discard;
-    this.foreign = new Set(foreign.keys());
+    this.ofOtherProvisioners = new Map([...ofOtherProvisioners].map(([uid, { provisioner }]) => [uid, provisioner]));
     this.kept = kept;
     this.#keptBytes = keptBytes;
     this.#times = times;

@@ -1,6 +1,7 @@
 /** Two provisioners whose journals have the same name. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitingText } from '../../../../src/provision/claim/waiting-text.ts';
 import type { IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { leaseResource, never, prefix, recordOf, Rig, uidOf } from './rig.ts';
@@ -64,7 +65,11 @@ test('a claim whose volume another provisioner is making waits', async () => {
   const first = await rig.open();
   await first.journal.put(recordOf(1), never);
   const second = await rig.open(other);
-  await assert.rejects(second.journal.put(recordOfOther(1), never), { name: 'ForeignIntentError' });
+  await assert.rejects(second.journal.put(recordOfOther(1), never), (error: Error) => {
+    assert.match(error.message, /belongs to the provisioner "drv\.example\.com": only its own sidecar can close/);
+    assert.match(waitingText(error) ?? '', /^Waiting for another provisioner: the record of the claim /);
+    return true;
+  });
   assert.equal(rig.entry(1)?.record.volume.provisioner, 'drv.example.com');
 });
 
