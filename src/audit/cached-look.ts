@@ -15,7 +15,7 @@ import { classify } from './classify.ts';
 import { ClusterVolumes, type ClusterVolumesOptions, readClusterVolumes } from './cluster-volumes.ts';
 import { type DriverVolume, driverVolume } from './driver-volume.ts';
 import { type ListedVolumes, listDriverVolumes } from './list-driver-volumes.ts';
-import { journalOf, type Look, type LookOptions, permitted, remarks, verify } from './look.ts';
+import { journalOf, type Look, type LookOptions, orMissingRule, remarks, verify } from './look.ts';
 import { type PossibleOwner, uidInName } from './owner-index.ts';
 import { RecordIndex } from './record-index.ts';
 import { asStranger, findOwners, type Stranger } from './stranger.ts';
@@ -135,11 +135,14 @@ async function readMissing(options: CachedLookOptions, listed: ReadonlySet<numbe
   if (names.length > maxRequests) {
     const wanted = new Set(names);
     const isWanted = (name: string): boolean => wanted.has(name);
-    return await permitted(readClusterVolumes({ ...options, ...settings, isWanted, onCount: () => undefined }), way);
+    return await orMissingRule(
+      readClusterVolumes({ ...options, ...settings, isWanted, onCount: () => undefined }),
+      way,
+    );
   }
   const volumes = new ClusterVolumes(settings);
   for (const name of names) {
-    const volume = await permitted(storedVolume(client, name, signal), way);
+    const volume = await orMissingRule(storedVolume(client, name, signal), way);
     if (volume !== undefined) volumes.add(volume);
   }
   return volumes;

@@ -88,7 +88,7 @@ export async function journalOf({ driver, journal, client, clock, progress }: Lo
   if (journal === undefined) return { exists: true, shards: [], missing: [], drain: '', records: [], unreadable: [] };
   progress.at('Reading the intent journal');
   const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: isProvisionerOf(driver.name) });
-  return await permitted(reading, 'or use --intent-journal=off if there is none');
+  return await orMissingRule(reading, 'or use --intent-journal=off if there is none');
 }
 
 async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {
@@ -101,7 +101,7 @@ async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {
     pluginName: replacedPlugin(driver.name)?.name,
     onCount: (count) => progress.at(`Reading PersistentVolumes: ${count}`),
   });
-  return await permitted(reading, 'then run it again');
+  return await orMissingRule(reading, 'then run it again');
 }
 
 /** Marks what is listed, and collects what no PersistentVolume has. */
@@ -211,7 +211,7 @@ export function remarks(
 }
 
 /** @throws {CannotReadError} with the rule that is missing. */
-export async function permitted<T>(response: Promise<T>, way: string): Promise<T> {
+export async function orMissingRule<T>(response: Promise<T>, way: string): Promise<T> {
   try {
     return await response;
   } catch (error) {

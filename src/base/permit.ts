@@ -31,7 +31,7 @@ export function passedMs(from: Moment, to: Moment): number {
 }
 
 /** Sends something as soon as the permit is valid; in the usual case at once, before this function returns. */
-export async function permitted<T>(
+export async function whenPermitted<T>(
   permit: Permit | undefined,
   signal: AbortSignal | undefined,
   send: () => T | Promise<T>,
@@ -41,7 +41,7 @@ export async function permitted<T>(
 }
 
 /** A permit after whose renewal something is checked again, because it may have changed during the pause. */
-export function rechecked(permit: Permit | undefined, recheck: () => void | Promise<void>): Permit | undefined {
+export function withRecheck(permit: Permit | undefined, recheck: () => void | Promise<void>): Permit | undefined {
   return (
     permit && {
       get isValid() {

@@ -75,6 +75,25 @@ export class CsiProvisioner implements Recoverable {
     return complete;
   }
 
+  /** @throws {IgnoredError} when the claim is not ours, and {ProvisionError} when that cannot be determined. */
+  async #checkOurs({ claim, storageClass }: ProvisionOptions): Promise<void> {
+    const reason = await failingAs(
+      'no-change',
+      () => this.#whyNotOurs(claim, storageClass),
+      (error) => `node check failed: ${errorMessage(error)}`,
+    );
+    if (reason !== undefined) throw new IgnoredError(reason);
+  }
+
+  async #plan(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
+    try {
+      return await planVolume(this.#options, options, context);
+    } catch (error) {
+      if (error instanceof PopulatorError) this.#recordPopulator(options.claim);
+      throw error;
+    }
+  }
+
   /** The secret is read again, unless this very plan was made in this process a moment ago. */
   fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
     return failingInBackground(context, (guarded) => this.#fulfil(given, guarded));
@@ -142,25 +161,6 @@ export class CsiProvisioner implements Recoverable {
   /** Always: a driver that cannot do it refuses CreateVolume. */
   supportsBlock(): boolean {
     return true;
-  }
-
-  /** @throws {IgnoredError} when the claim is not ours, and {ProvisionError} when that cannot be determined. */
-  async #checkOurs({ claim, storageClass }: ProvisionOptions): Promise<void> {
-    const reason = await failingAs(
-      'no-change',
-      () => this.#whyNotOurs(claim, storageClass),
-      (error) => `node check failed: ${errorMessage(error)}`,
-    );
-    if (reason !== undefined) throw new IgnoredError(reason);
-  }
-
-  async #plan(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
-    try {
-      return await planVolume(this.#options, options, context);
-    } catch (error) {
-      if (error instanceof PopulatorError) this.#recordPopulator(options.claim);
-      throw error;
-    }
   }
 
   async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {

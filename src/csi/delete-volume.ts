@@ -1,4 +1,4 @@
-import { permitted } from '../base/permit.ts';
+import { whenPermitted } from '../base/permit.ts';
 import type { SecretString } from '../base/secret-string.ts';
 import { betaStorageClassKey } from '../provision/keys.ts';
 import type { PersistentVolume, SecretReference } from '../provision/objects.ts';
@@ -32,7 +32,7 @@ export async function deleteVolume(
   if (missing !== undefined) throw new Error(missing);
   const secrets = await deletionSecrets(settings, translated, { migrated, signal });
   const about = { volume: volume.metadata.name };
-  await permitted(permit, signal, () => {
+  await whenPermitted(permit, signal, () => {
     gate.check(volume.metadata.name);
     return settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, { signal, migrated, about });
   });

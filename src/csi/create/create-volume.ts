@@ -1,5 +1,5 @@
 /** Carries out a plan at the driver. */
-import { type Permit, permitted } from '../../base/permit.ts';
+import { type Permit, whenPermitted } from '../../base/permit.ts';
 import type { SecretString } from '../../base/secret-string.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { ProvisionError } from '../../provision/provisioner.ts';
@@ -54,6 +54,17 @@ export async function createVolume(
   return describe(settings, plan, created);
 }
 
+async function describe(
+  settings: CsiProvisionerOptions,
+  plan: VolumePlan,
+  created: CreatedVolume,
+): Promise<PersistentVolume> {
+  const { migration } = settings;
+  const volume = persistentVolume(settings, plan, created);
+  if (migration === undefined || !plan.migrated) return volume;
+  return failingAs('in-background', () => migration.toInTree(volume));
+}
+
 /**
  * Calls CreateVolume as planned: a repeat finds the volume that an earlier call made.
  *
@@ -78,7 +89,7 @@ export async function sendCreateVolume(
     }
   };
   // errors of `send` have a state; any other one means that the permit was refused, and nothing was sent
-  return failingAs('no-change', () => permitted(permit, signal, send));
+  return failingAs('no-change', () => whenPermitted(permit, signal, send));
 }
 
 /**
@@ -148,15 +159,4 @@ async function discard(
     );
   }
   throw new ProvisionError(problem, { state: 'in-background', afterUnclear: 'absent' });
-}
-
-async function describe(
-  settings: CsiProvisionerOptions,
-  plan: VolumePlan,
-  created: CreatedVolume,
-): Promise<PersistentVolume> {
-  const { migration } = settings;
-  const volume = persistentVolume(settings, plan, created);
-  if (migration === undefined || !plan.migrated) return volume;
-  return failingAs('in-background', () => migration.toInTree(volume));
 }

@@ -1,5 +1,5 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
-import { allOf, type Permit, rechecked } from '../../base/permit.ts';
+import { allOf, type Permit, withRecheck } from '../../base/permit.ts';
 import { ExpiredError, type RequestInfo, unexpectedKind } from './api-error.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from '../kube-object.ts';
 import type { RequestOptions } from './request.ts';
@@ -263,7 +263,7 @@ export class KubeClient {
   #permitOf({ permit, recheck }: CallOptions): Permit | undefined {
     const permits = [this.#permit, permit].filter((each) => each !== undefined);
     const all = permits.length > 1 ? allOf(permits) : permits[0];
-    return recheck === undefined ? all : rechecked(all, recheck);
+    return recheck === undefined ? all : withRecheck(all, recheck);
   }
 
   /** Any path of the API, such as a discovery document. */

@@ -39,7 +39,7 @@ export interface ClaimAttemptOptions extends AdmissionOptions {
   meaningOf?: MeaningOf | undefined;
   metrics: ControllerMetrics;
   volumeName: (claim: PersistentVolumeClaim) => string;
-  /** Undefined: traces are off. */
+  /** What ended the last attempt of each claim; undefined: nobody asks. */
   lastErrors: LastErrors | undefined;
   clock: Clock;
   logger: Logger;

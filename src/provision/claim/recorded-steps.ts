@@ -1,6 +1,6 @@
 /** The steps of a `Recoverable` provisioner: its plan is recorded before the backend is asked, and carried out as often as needed. */
 import type { Clock } from '../../base/clock.ts';
-import { type Permit, permitted, rechecked } from '../../base/permit.ts';
+import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
@@ -160,6 +160,23 @@ export class RecordedSteps implements AttemptSteps {
     return cached === undefined ? claimGone : new Stopped('another node was selected meanwhile');
   }
 
+  /** Resolves once the backend may be called. @throws what the journal throws. */
+  async #record(record: IntentRecord, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<Intent> {
+    const { intents, clock, recorder } = this.#options;
+    const patience = clock.after(journalPatienceMs, () => {
+      const message =
+        'Waiting for the API server to accept the record of the volume, which is created once that is written';
+      recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
+    });
+    try {
+      return await intents.begin(record, signal);
+    } catch (error) {
+      throw this.#recordWaiting(claim, error);
+    } finally {
+      patience.cancel();
+    }
+  }
+
   /** @throws the error that ends the attempt, after the intent was updated. */
   async create({ intent }: RecordedAttempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
     const { intents, addFinalizer } = this.#options;
@@ -172,7 +189,7 @@ export class RecordedSteps implements AttemptSteps {
       intents.close(intent); // the backend was not called: the next attempt makes a new plan
       throw error;
     }
-    await intents.reopen(intent, made.spec, signal);
+    if (!intents.isOpen(intent)) await intents.reopen(intent, made.spec, signal);
     if (this.#cached(intent) === undefined) {
       intents.unclear(intent); // the sync that the deletion has queued undoes it
       return claimGone;
@@ -181,6 +198,20 @@ export class RecordedSteps implements AttemptSteps {
     const { volume } = intent.record;
     const named = { ...made, metadata: { ...made.metadata, name: volume.name } };
     return completeVolume(named, volume, { addFinalizer });
+  }
+
+  /** Calls the backend, which finds what an earlier attempt has created. */
+  #fulfil(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
+    const { provisioner, guard, intents } = this.#options;
+    const { mayExist } = intent;
+    const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
+    const beforeDelete = (handle: string): Promise<void> =>
+      guard.beforeDelete(intent, handle, { wantedByClaim: true, signal });
+    return whenPermitted(permit, signal, () =>
+      intents.withCallUnderWay(intent, () =>
+        provisioner.fulfil(intent.record.plan, { signal, permit, mayExist, beforeDelete }),
+      ),
+    );
   }
 
   failed(): void {
@@ -215,35 +246,6 @@ export class RecordedSteps implements AttemptSteps {
       ...(mountOptions !== undefined && { mountOptions }),
     };
     return { claim, storageClass, volumeName: volume.name, selectedNodeName: selectedNode(claim) };
-  }
-
-  /** Resolves once the backend may be called. @throws what the journal throws. */
-  async #record(record: IntentRecord, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<Intent> {
-    const { intents, clock, recorder } = this.#options;
-    const patience = clock.after(journalPatienceMs, () => {
-      const message =
-        'Waiting for the API server to accept the record of the volume, which is created once that is written';
-      recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
-    });
-    try {
-      return await intents.begin(record, signal);
-    } catch (error) {
-      throw this.#recordWaiting(claim, error);
-    } finally {
-      patience.cancel();
-    }
-  }
-
-  /** Calls the backend, which finds what an earlier attempt has created. */
-  #fulfil(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
-    const { provisioner, guard, intents } = this.#options;
-    const { mayExist } = intent;
-    const permit = rechecked(this.#options.permit, () => intents.checkOwned(intent));
-    const beforeDelete = (handle: string): Promise<void> =>
-      guard.beforeDelete(intent, handle, { wantedByClaim: true, signal });
-    return permitted(permit, signal, () =>
-      intents.ask(intent, () => provisioner.fulfil(intent.record.plan, { signal, permit, mayExist, beforeDelete })),
-    );
   }
 
   #cached({ record }: Intent): PersistentVolumeClaim | undefined {

@@ -1,4 +1,4 @@
-import { type Permit, permitted } from '../../base/permit.ts';
+import { type Permit, whenPermitted } from '../../base/permit.ts';
 import type { Attempt, AttemptSteps } from './attempt-steps.ts';
 import { claimUid } from './claim-fields.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
@@ -54,7 +54,7 @@ export class UnrecordedSteps implements AttemptSteps {
 
   async create({ options }: Attempt, signal: AbortSignal): Promise<PersistentVolume> {
     const { provisioner, permit, addFinalizer } = this.#options;
-    const made = await permitted(permit, signal, () => provisioner.provision(options, { signal, permit }));
+    const made = await whenPermitted(permit, signal, () => provisioner.provision(options, { signal, permit }));
     return completeVolume(made, volumeTemplate(options), { addFinalizer });
   }
 

@@ -270,7 +270,7 @@ export class Intents {
   }
 
   /** Asks the backend to make the storage. Until that ends, the storage of a saved volume of the name stays. @throws what `call` throws. */
-  async ask<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
+  async withCallUnderWay<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
     intent.mayExist = true;
     intent.underWay = true;
     try {
@@ -448,7 +448,7 @@ export class Intents {
   async reopen(intent: Intent, storage: object, signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.#options;
     const { claim, volume } = intent.record;
-    if (this.#open.has(intent) || this.#open.get(claim.uid) !== undefined) return;
+    if (this.#open.get(claim.uid) !== undefined) return;
     const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
     const { handle: _handle, problem: _problem, ...record } = intent.record;
     intent.record = { ...record, phase: 'unclear' };

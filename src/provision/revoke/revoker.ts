@@ -1,7 +1,7 @@
 /** Undoes volumes that no claim wants any more, with workers of its own: it never holds up a claim. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type Permit, permitted, rechecked } from '../../base/permit.ts';
+import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import { Slots } from '../../base/slots.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
@@ -228,11 +228,11 @@ export class Revoker {
   /** Calls the backend, in a slot that others have while this waits for a proof. */
   async #undo(intent: Intent, signal: AbortSignal): Promise<void> {
     const { guard, intents, provisioner } = this.#options;
-    const permit = rechecked(this.#options.permit, () => intents.checkOwned(intent));
+    const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
     const { plan, handle } = intent.record;
     await this.#slots.take();
     try {
-      await permitted(permit, signal, () =>
+      await whenPermitted(permit, signal, () =>
         provisioner.revoke(plan, {
           signal,
           permit,

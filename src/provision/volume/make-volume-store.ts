@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { type Permit, permitted } from '../../base/permit.ts';
+import { type Permit, whenPermitted } from '../../base/permit.ts';
 import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { BlockingVolumeStore } from './blocking-volume-store.ts';
@@ -67,7 +67,7 @@ export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
     deleteStorage: isRecoverable(provisioner)
       ? undefined
       : async (volume, signal) => {
-          await permitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
+          await whenPermitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
           observer.onDeleted(volume);
         },
   });

@@ -1,7 +1,7 @@
 /** The sync of a volume: keep its finalizer right, and delete its storage once it is released. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type Permit, permitted, rechecked } from '../../base/permit.ts';
+import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import { NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
@@ -175,14 +175,14 @@ export class VolumeSyncer {
   async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<'deleted' | 'ignored'> {
     const { provisioner, observer, client, recorder, logger, addFinalizer } = this.#options;
     const { name, uid, finalizers = [] } = volume.metadata;
-    const permit = rechecked(this.#options.permit, async () => {
+    const permit = withRecheck(this.#options.permit, async () => {
       const { quiet, sharedStorage } = this.#options;
       const isKept = quiet.mustWait(volume) || (await sharedStorage?.mustWait(volume, signal)) === true;
       if (!isKept && (await this.#isLiveToDelete(volume, signal))) return;
       throw new Error('the volume was changed while this process was paused, or is to be kept for now');
     });
     try {
-      await permitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
+      await whenPermitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
     } catch (error) {
       if (error instanceof IgnoredError) {
         logger.debug({ volume: name, reason: error.reason }, 'Deletion ignored');

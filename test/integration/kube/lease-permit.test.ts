@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { permitted } from '../../../src/base/permit.ts';
+import { whenPermitted } from '../../../src/base/permit.ts';
 import { LeaseLostError } from '../../../src/kube/election/leader-elector.ts';
 import { TwoClocks } from '../../support/fakes/two-clocks.ts';
 import { type Candidate, LeaseServer } from './lease-server.ts';
@@ -36,7 +36,7 @@ describe('the permit of a leader', () => {
     const { leases, leader } = scene;
     for (let second = 0; second < 60; second++) {
       await leases.clock.advance(1000);
-      assert.equal(await permitted(leader.elector.permit, undefined, () => 'sent'), 'sent');
+      assert.equal(await whenPermitted(leader.elector.permit, undefined, () => 'sent'), 'sent');
     }
     assert.equal(scene.renewals(), 12);
   });
@@ -72,7 +72,7 @@ describe('the permit of a leader', () => {
       const sentAfter: number[] = [];
       const passing = jump(scene);
       assert.equal(leader.elector.permit.isValid, false);
-      const sending = permitted(leader.elector.permit, undefined, () => {
+      const sending = whenPermitted(leader.elector.permit, undefined, () => {
         sentAfter.push(scene.renewals());
       });
       await passing;
@@ -110,7 +110,7 @@ describe('the permit of a leader', () => {
     const { leases, clock, leader } = scene;
     leases.edit({ holderIdentity: 'b', leaseDurationSeconds: 15, leaseTransitions: 1 });
     clock.wallOffsetMs += 60_000;
-    const sending = permitted(leader.elector.permit, undefined, () => assert.fail('it was sent'));
+    const sending = whenPermitted(leader.elector.permit, undefined, () => assert.fail('it was sent'));
     await assert.rejects(sending, LeaseLostError);
     assert.equal(leader.leads, false);
   });
@@ -120,7 +120,7 @@ describe('the permit of a leader', () => {
     const { leases, clock, leader } = scene;
     leases.edit({ holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 1 });
     clock.wallOffsetMs += 60_000;
-    const sending = permitted(leader.elector.permit, undefined, () => assert.fail('it was sent'));
+    const sending = whenPermitted(leader.elector.permit, undefined, () => assert.fail('it was sent'));
     await assert.rejects(sending, /nobody holds the lease/);
     assert.equal(leases.spec?.holderIdentity, '', 'it is not taken again');
   });
@@ -131,7 +131,7 @@ describe('the permit of a leader', () => {
     leases.cutOff('a');
     clock.wallOffsetMs += 60_000;
     const abort = new AbortController();
-    const sending = permitted(leader.elector.permit, abort.signal, () => assert.fail('it was sent'));
+    const sending = whenPermitted(leader.elector.permit, abort.signal, () => assert.fail('it was sent'));
     abort.abort(new Error('the process ends'));
     await assert.rejects(sending, /the process ends/);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { allOf, passedMs, type Permit, permitted, rechecked } from '../../../src/base/permit.ts';
+import { allOf, passedMs, type Permit, whenPermitted, withRecheck } from '../../../src/base/permit.ts';
 
 /** Valid after so many renewals. */
 function permitAfter(renewals: number, onRenewal: () => void = () => undefined): Permit & { renewals: number } {
@@ -45,7 +45,7 @@ describe('the time between two moments', () => {
 describe('what needs a permit', () => {
   test('is sent before the function returns while the permit is valid', async () => {
     let sent = false;
-    const sending = permitted(permitAfter(0), undefined, () => {
+    const sending = whenPermitted(permitAfter(0), undefined, () => {
       sent = true;
     });
     assert.equal(sent, true);
@@ -53,12 +53,12 @@ describe('what needs a permit', () => {
   });
 
   test('is sent without one where none is needed', async () => {
-    assert.equal(await permitted(undefined, undefined, () => 'sent'), 'sent');
+    assert.equal(await whenPermitted(undefined, undefined, () => 'sent'), 'sent');
   });
 
   test('is sent only after the renewal that makes it valid', async () => {
     const happened: string[] = [];
-    await permitted(
+    await whenPermitted(
       permitAfter(2, () => happened.push('renewed')),
       undefined,
       () => void happened.push('sent'),
@@ -69,25 +69,25 @@ describe('what needs a permit', () => {
   test('is not sent when the permit cannot be renewed', async () => {
     const permit: Permit = { isValid: false, renewed: () => Promise.reject(new Error('the lease is lost')) };
     const send = (): never => assert.fail('it was sent');
-    await assert.rejects(permitted(permit, undefined, send), /the lease is lost/);
+    await assert.rejects(whenPermitted(permit, undefined, send), /the lease is lost/);
   });
 
   test('is not sent when what was looked at again after the renewal has changed', async () => {
-    const permit = rechecked(permitAfter(1), () => Promise.reject(new Error('it has changed')));
+    const permit = withRecheck(permitAfter(1), () => Promise.reject(new Error('it has changed')));
     const send = (): never => assert.fail('it was sent');
-    await assert.rejects(permitted(permit, undefined, send), /it has changed/);
+    await assert.rejects(whenPermitted(permit, undefined, send), /it has changed/);
   });
 
   test('is looked at again only after a renewal', async () => {
-    const permit = rechecked(permitAfter(0), () => assert.fail('it was looked at'));
-    assert.equal(await permitted(permit, undefined, () => 'sent'), 'sent');
+    const permit = withRecheck(permitAfter(0), () => assert.fail('it was looked at'));
+    assert.equal(await whenPermitted(permit, undefined, () => 'sent'), 'sent');
   });
 
   test('waits for all permits, and renews those that are not valid', async () => {
     const permits = [permitAfter(0), permitAfter(1)];
     const all = allOf(permits);
     assert.equal(all.isValid, false);
-    await permitted(all, undefined, () => undefined);
+    await whenPermitted(all, undefined, () => undefined);
     assert.deepEqual(
       permits.map(({ renewals }) => renewals),
       [0, 1],

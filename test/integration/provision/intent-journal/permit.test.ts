@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { type Permit, permitted } from '../../../../src/base/permit.ts';
+import { type Permit, whenPermitted } from '../../../../src/base/permit.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { TwoClocks } from '../../../support/fakes/two-clocks.ts';
 import { leaseResource, never, type Process, recordOf, Rig, silentListener, uidOf } from './rig.ts';
@@ -35,7 +35,7 @@ describe('the permit of a journal without leader election', () => {
     for (let second = 0; second < 60; second++) {
       await clock.advance(1000);
       assert.equal(permitOf(a).isValid, true);
-      await permitted(permitOf(a), never, nothing);
+      await whenPermitted(permitOf(a), never, nothing);
     }
     assert.ok(a.written.length <= 9, `${a.written.length} writes`);
   });
@@ -46,7 +46,7 @@ describe('the permit of a journal without leader election', () => {
     const a = await rig.open({ ...shared, clock });
     await clock.advance(60_000);
     const before = a.written.length;
-    await Promise.all(Array.from({ length: 50 }, () => permitted(permitOf(a), never, nothing)));
+    await Promise.all(Array.from({ length: 50 }, () => whenPermitted(permitOf(a), never, nothing)));
     assert.equal(a.written.length - before, 1);
     assert.equal(permitOf(a).isValid, true);
   });
@@ -71,7 +71,7 @@ describe('the permit of a journal without leader election', () => {
       await b.journal.put(recordOf(1, { phase: 'unclear' }), never);
       const passing = sleep(clock, machine);
       assert.equal(permitOf(a).isValid, false);
-      await permitted(permitOf(a), never, () => {
+      await whenPermitted(permitOf(a), never, () => {
         assert.deepEqual(a.heard, ['gone 01', 'foreign claim-1']);
       });
       await passing;
@@ -94,7 +94,7 @@ describe('the permit of a journal without leader election', () => {
     await Promise.all(numbers.map((n) => b.journal.put(recordOf(n, { phase: 'unclear' }), never)));
     a.heard.length = 0;
     await clock.jump(60_000);
-    await permitted(permitOf(a), never, nothing);
+    await whenPermitted(permitOf(a), never, nothing);
     assert.deepEqual(
       a.heard.filter((line) => line.startsWith('gone')).sort(),
       numbers.map((n) => `gone ${uidOf(n).slice(-2)}`),

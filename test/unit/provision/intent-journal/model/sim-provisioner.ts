@@ -1,5 +1,5 @@
 /** A recoverable provisioner over the backend of the test; what its failures mean is what a CSI provisioner makes of them. */
-import { type Permit, permitted } from '../../../../../src/base/permit.ts';
+import { type Permit, whenPermitted } from '../../../../../src/base/permit.ts';
 import type { PersistentVolume } from '../../../../../src/provision/objects.ts';
 import {
   ProvisionError,
@@ -96,7 +96,7 @@ export class SimProvisioner implements Recoverable {
   }
 
   async delete({ spec: { csi } }: PersistentVolume, { permit, signal }: ProvisionContext): Promise<void> {
-    await permitted(permit, signal, () => this.#delete(csi?.volumeHandle ?? '', 'reclaim', signal));
+    await whenPermitted(permit, signal, () => this.#delete(csi?.volumeHandle ?? '', 'reclaim', signal));
   }
 
   async #create(
@@ -105,7 +105,7 @@ export class SimProvisioner implements Recoverable {
   ): Promise<BackendVolume> {
     const { backend, network, argsNow, believesFirstFinal = false } = this.#options;
     const args = argsNow?.(name) ?? planned;
-    const made = permitted(permit, signal, () => {
+    const made = whenPermitted(permit, signal, () => {
       const sentAtMs = network.nowMs;
       return this.#call(`CreateVolume ${name}`, () => backend.create(name, args, sentAtMs), signal);
     });

@@ -1,5 +1,5 @@
 /** A `Transport` without sockets: single requests and lists go over the network of the test, watches arrive at once. */
-import { permitted } from '../../../../../src/base/permit.ts';
+import { whenPermitted } from '../../../../../src/base/permit.ts';
 import type { Clock } from '../../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../../src/base/logger.ts';
 import { TransportError } from '../../../../../src/kube/client/api-error.ts';
@@ -88,7 +88,7 @@ export class SimTransport implements Pick<
   }
 
   request<T>(options: RequestOptions): Promise<T> {
-    return permitted(options.permit, this.#fence.signal, () => this.#send<T>(options));
+    return whenPermitted(options.permit, this.#fence.signal, () => this.#send<T>(options));
   }
 
   #send<T>(options: RequestOptions): Promise<T> {
