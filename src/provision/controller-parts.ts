@@ -68,7 +68,7 @@ export function makeControllerParts(
     ...storage,
     ...queues,
     save: options.save,
-    settleClaim: (uid) => watchHandlers.settleClaim(uid), // it asks the steps, which are made here
+    forgetClaimIfDone: (uid) => watchHandlers.forgetClaimIfDone(uid), // it asks the steps, which are made here
   });
   const claimSyncer = new ClaimSyncer({ ...shared, ...saving, provisionerName: options.provisionerName });
   const volumeSyncer = new VolumeSyncer({

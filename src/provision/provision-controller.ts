@@ -204,7 +204,7 @@ export class ProvisionController {
         failureThreshold: failedProvisionThreshold,
         onGiveUp: (uid) => {
           this.#parts.claimSyncer.giveUp(uid);
-          this.#parts.watchHandlers.settleClaim(uid);
+          this.#parts.watchHandlers.forgetClaimIfDone(uid);
         },
         describe: (uid) => this.#parts.claimSyncer.describe(uid),
         ...(meaningOf && { describeError: (error) => meaningFields(error, meaningOf) }),

@@ -25,7 +25,7 @@ export interface SavingPartsOptions extends ControllerBase, IntentParts, Storage
   claimQueue: ControllerQueues['claimQueue'];
   makeUnsavedQueue: ControllerQueues['makeUnsavedQueue'];
   /** As of `WatchHandlers`. */
-  settleClaim: (uid: string) => void;
+  forgetClaimIfDone: (uid: string) => void;
 }
 
 export interface SavingParts {
@@ -36,7 +36,7 @@ export interface SavingParts {
 }
 
 export function savingParts(options: SavingPartsOptions): SavingParts {
-  const { provisioner, volumes, log, claimQueue, settleClaim, clock } = options;
+  const { provisioner, volumes, log, claimQueue, forgetClaimIfDone, clock } = options;
   const recentlyServed = new RecentlySaved({ clock, lifeMs: recentlyServedMs });
   // it abandons what the store has not saved, and the store asks it before each volume
   const late: { recovery?: Recovery } = {};
@@ -66,9 +66,9 @@ export function savingParts(options: SavingPartsOptions): SavingParts {
     recentlyServed,
     onReleased: (uid, afterMs) => {
       claimQueue.addAfter(uid, afterMs);
-      settleClaim(uid);
+      forgetClaimIfDone(uid);
     },
-    onServed: settleClaim,
+    onServed: forgetClaimIfDone,
   });
   late.recovery = recovery;
   return { store, steps: recovery.steps, recovery };

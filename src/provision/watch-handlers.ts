@@ -66,10 +66,10 @@ export class WatchHandlers {
     };
   }
 
-  /** The claim changed: once it is settled, everything kept of it is dropped. Safe to repeat. */
-  settleClaim(uid: string): void {
+  /** The claim changed: once it needs no more work, everything kept of it is dropped. Safe to repeat. */
+  forgetClaimIfDone(uid: string): void {
     const { claimSyncer, claimQueue } = this.#options;
-    if (claimSyncer.settle(uid)) claimQueue.forget(uid);
+    if (claimSyncer.forgetIfDone(uid)) claimQueue.forget(uid);
   }
 
   /** @param old - the same object at a resync; undefined: the claim is new to us. */
@@ -81,7 +81,7 @@ export class WatchHandlers {
       if (!this.#keepsWaiting(claim, old)) claimQueue.add(uid);
     } else if (old !== undefined && old !== claim) {
       claimQueue.forget(uid);
-      this.settleClaim(uid);
+      this.forgetClaimIfDone(uid);
     }
   }
 
@@ -103,7 +103,7 @@ export class WatchHandlers {
   #onClaimGone(uid: string): void {
     const { claimSyncer, claimQueue } = this.#options;
     if (claimSyncer.hasRecord(uid)) claimQueue.add(uid);
-    else this.settleClaim(uid);
+    else this.forgetClaimIfDone(uid);
   }
 
   /** @param old - as for a claim. */

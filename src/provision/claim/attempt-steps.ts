@@ -33,10 +33,14 @@ export interface AttemptSteps {
    * Continues what an earlier attempt has begun and recorded.
    *
    * @param claim - as it is now; undefined: it no longer exists.
-   * @returns an attempt to be carried out, or `settled` when there is nothing to do here.
+   * @returns an attempt to be carried out, or `nothing-to-do` where this process has nothing to do for it.
    * @throws when the claim must be requeued.
    */
-  resume(uid: string, claim: PersistentVolumeClaim | undefined, signal: AbortSignal): Promise<Attempt | 'settled'>;
+  resume(
+    uid: string,
+    claim: PersistentVolumeClaim | undefined,
+    signal: AbortSignal,
+  ): Promise<Attempt | 'nothing-to-do'>;
   /** The checks before anything is planned. @throws when the claim must be requeued. */
   admit(options: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined>;
   /** Plans and records. @throws as `Recoverable.plan`, and what the journal throws. */

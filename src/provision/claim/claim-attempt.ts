@@ -64,7 +64,7 @@ export class ClaimAttempt {
     const cached = await this.#currentClaim(uid, signal);
     if (steps.hasRecord(uid)) {
       const open = await steps.resume(uid, cached, signal);
-      if (open === 'settled') return 'recovered';
+      if (open === 'nothing-to-do') return 'recovered';
       this.#checkSlowSet(open.options.claim);
       return this.#measured(open.options.claim, () => this.#carryOut(open, signal));
     }

@@ -82,31 +82,31 @@ export class RecordedSteps implements AttemptSteps {
     uid: string,
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
-  ): Promise<RecordedAttempt | 'settled'> {
+  ): Promise<RecordedAttempt | 'nothing-to-do'> {
     const { provisioner, intents, revoker, store, clock, isKnownProvisioner } = this.#options;
     const intent = intents.get(uid);
-    if (intent === undefined) return 'settled';
+    if (intent === undefined) return 'nothing-to-do';
     const { record } = intent;
-    if (isBeingUndone(intent, clock.monotonicMs()) || intent.served) return 'settled';
+    if (isBeingUndone(intent, clock.monotonicMs()) || intent.served) return 'nothing-to-do';
     const wish = await claimWish(record, claim, {
       isKnownProvisioner,
       qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
     });
     if (wish === 'has-it') {
       this.#closeServed(intent);
-      return 'settled';
+      return 'nothing-to-do';
     }
     if (claim === undefined || wish !== 'wanted' || intent.deleteSent) {
       if (record.phase !== 'unproved') revoker.add(intent);
-      return 'settled';
+      return 'nothing-to-do';
     }
-    if (isBeingUndone(intent, clock.monotonicMs())) return 'settled'; // the second revoke has begun meanwhile
+    if (isBeingUndone(intent, clock.monotonicMs())) return 'nothing-to-do'; // the second revoke has begun meanwhile
     intent.revoking = false;
-    if (store.isUnsaved(record.volume.name)) return 'settled';
+    if (store.isUnsaved(record.volume.name)) return 'nothing-to-do';
     try {
       intents.checkName(claimUid(claim), record.volume.name);
-      if (await isServed(this.#options, intent, claim, signal)) return 'settled';
-      await intents.adopt(intent, signal);
+      if (await isServed(this.#options, intent, claim, signal)) return 'nothing-to-do';
+      await intents.takeOver(intent, signal);
     } catch (error) {
       throw this.#recordWaiting(claim, error);
     }

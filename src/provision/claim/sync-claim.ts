@@ -50,7 +50,7 @@ export class ClaimSyncer {
       throw error;
     } finally {
       this.#syncing.delete(uid);
-      this.settle(uid);
+      this.forgetIfDone(uid);
     }
   }
 
@@ -81,7 +81,7 @@ export class ClaimSyncer {
    *
    * @returns whether that is so.
    */
-  settle(uid: string): boolean {
+  forgetIfDone(uid: string): boolean {
     if (this.#syncing.has(uid) || this.isInProgress(uid)) return false; // the end of the sync calls this again
     const claim = this.#cached(uid);
     if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;

@@ -40,8 +40,8 @@ export class UnrecordedSteps implements AttemptSteps {
   }
 
   /** Never called, as there is no record. */
-  resume(): Promise<'settled'> {
-    return Promise.resolve('settled');
+  resume(): Promise<'nothing-to-do'> {
+    return Promise.resolve('nothing-to-do');
   }
 
   admit(): Promise<undefined> {

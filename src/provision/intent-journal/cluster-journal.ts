@@ -126,7 +126,7 @@ class ClusterJournal implements IntentJournal {
   }
 
   flush(signal: AbortSignal): Promise<void> {
-    return this.#queue.drain(signal);
+    return this.#queue.flush(signal);
   }
 
   #entryOf(record: IntentRecord, old: JournalEntry | undefined): JournalEntry {

@@ -76,7 +76,7 @@ export class JournalRun {
     this.#polledAtMs = this.#nowMs;
     status.restore();
     if (this.#listener !== undefined) await changes.listen(this.#listener);
-    state.settleKnown(this.#nowMs);
+    state.placeKnown(this.#nowMs);
     status.start();
     queue.wake();
   }
@@ -134,7 +134,7 @@ export class JournalRun {
       }
       state.root.touch(this.#nowMs);
       status.start();
-      await queue.drain(signal);
+      await queue.flush(signal);
       if (status.isRunning && !signal.aborted) status.restore();
     } catch {
       // aborted, or ended: whoever waits for a record is rejected already

@@ -107,7 +107,7 @@ export class JournalState {
   }
 
   /** New records go to the shard that already has one for the claim, as was read meanwhile. */
-  settleKnown(nowMs: number): void {
+  placeKnown(nowMs: number): void {
     for (const [uid, { entry, waiters }] of this.#unplaced) {
       if (!this.#home.has(uid)) continue;
       this.#unplaced.delete(uid);
@@ -124,8 +124,8 @@ export class JournalState {
     }
   }
 
-  /** A record of another process was read. @returns false where the claim has one elsewhere. */
-  settle(shard: Shard, uid: string): boolean {
+  /** A record of another process was read: the shard is its home, unless the claim has one elsewhere. @returns whether it is. */
+  tryHome(shard: Shard, uid: string): boolean {
     if ((this.#home.get(uid) ?? shard) !== shard) return false;
     this.#home.set(uid, shard);
     return true;

@@ -87,7 +87,7 @@ export class RecordChanges {
     for (const shard of state.byNumber.values()) {
       for (const entry of shard.wanted.values()) {
         if (entry.writer === me || !heartbeats.isSilent(entry.writer, sinceMs)) continue;
-        if (state.settle(shard, entry.uid)) this.#adopt(shard, entry);
+        if (state.tryHome(shard, entry.uid)) this.#adopt(shard, entry);
       }
     }
   }
@@ -110,7 +110,7 @@ export class RecordChanges {
 
   #onForeign(shard: Shard, entry: JournalEntry): void {
     const { uid } = entry;
-    if (!this.#options.state.settle(shard, uid)) return; // ours is elsewhere; this one is looked at when that is closed
+    if (!this.#options.state.tryHome(shard, uid)) return; // ours is elsewhere; this one is looked at when that is closed
     const { exclusive, isFormer } = this.#options.journal;
     if (exclusive || isFormer?.(entry.writer) === true) this.#adopt(shard, entry);
     else if (!this.#known.has(uid)) {

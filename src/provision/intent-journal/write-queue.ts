@@ -50,7 +50,7 @@ export class WriteQueue {
   }
 
   /** Writes everything, until it is done, nothing more can be written, or the signal aborts. Never rejects. */
-  async drain(signal: AbortSignal): Promise<void> {
+  async flush(signal: AbortSignal): Promise<void> {
     const { state, status } = this.#options;
     while (status.isRunning && !signal.aborted) {
       const shards = state.all();

@@ -257,8 +257,8 @@ export class Intents {
     this.#open.checkName(uid, name);
   }
 
-  /** Another process has the record: adopts it. @throws {ForeignIntentError} when that must be waited for. */
-  async adopt(intent: Intent, signal: AbortSignal): Promise<void> {
+  /** Another process has the record: takes it over. @throws {ForeignIntentError} when that must be waited for. */
+  async takeOver(intent: Intent, signal: AbortSignal): Promise<void> {
     if (intent.owner !== 'foreign') return;
     await this.#options.journal.put(intent.record, signal);
     intent.owner = 'taken-over';
