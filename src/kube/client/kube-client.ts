@@ -25,6 +25,8 @@ export interface CallOptions {
   permit?: Permit | undefined;
   /** As of `RequestOptions`. */
   yieldsUntilMs?: (() => number) | undefined;
+  /** As of `RequestOptions`. */
+  waitsForNone?: boolean | undefined;
   /** Called when a write had to wait for the permit, since much may have changed meanwhile: what it throws ends the write. */
   recheck?: (() => void) | undefined;
 }
@@ -216,6 +218,7 @@ export class KubeClient {
       signal: options.signal,
       discardResponse: options.discardResponse,
       yieldsUntilMs: options.yieldsUntilMs,
+      waitsForNone: options.waitsForNone,
       permit: this.#permitOf(options),
     });
   }
@@ -294,6 +297,7 @@ export class KubeClient {
       signal: options.signal,
       newConnection: options.newConnection,
       yieldsUntilMs: options.yieldsUntilMs,
+      waitsForNone: options.waitsForNone,
       permit: method === 'GET' ? undefined : this.#permitOf(options),
     });
   }

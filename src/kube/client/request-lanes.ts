@@ -3,6 +3,7 @@
  * memory, so there are few until the server turns out to be slow. Requests that can wait, such as events, give way to others.
  */
 import type { Clock } from '../../base/clock.ts';
+import type { RequestOptions } from './request.ts';
 
 /** Requests under way while the server responds quickly. */
 const fewest = 16;
@@ -12,6 +13,9 @@ const patienceMs = 250;
 const restMs = 10_000;
 /** A request that gives way is sent while fewer than this are under way that do not. */
 const quiet = 4;
+
+/** Which requests go first. */
+type Lane = Pick<RequestOptions, 'yieldsUntilMs' | 'waitsForNone'>;
 
 /** A request under way or waiting. */
 export interface Place {
@@ -35,8 +39,8 @@ export class RequestLanes {
   /** Those that give way, in order of arrival. */
   readonly #yielding = new Set<Waiting>();
   #underWay = 0;
-  /** Of these, those that give way to none. */
-  #urgent = 0;
+  /** Of these, those that do not give way. */
+  #others = 0;
   #most = fewest;
   /** When more than half of the most were last under way. */
   #busyAtMs = 0;
@@ -50,15 +54,15 @@ export class RequestLanes {
   /**
    * Takes a place for a request.
    *
-   * @param untilMs - until when the request gives way to others, as of `RequestOptions.yieldsUntilMs`. Default: it gives way to none.
+   * @param lane - as of `RequestOptions`.
    */
-  enter(untilMs?: () => number): Place {
+  enter({ yieldsUntilMs: untilMs, waitsForNone = false }: Lane = {}): Place {
     const nowMs = this.#clock.monotonicMs();
     this.#shrink(nowMs);
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const request: Waiting = { sinceMs: nowMs, untilMs, admit: () => resolve(undefined) };
     const lane = untilMs === undefined ? this.#waiting : this.#yielding;
-    if (lane.size === 0 && this.#mayBegin(request, nowMs)) {
+    if (waitsForNone || (lane.size === 0 && this.#mayBegin(request, nowMs))) {
       this.#begin(request, nowMs);
       return { admitted: undefined, leave: () => this.#end(request) };
     }
@@ -75,18 +79,18 @@ export class RequestLanes {
   #mayBegin({ untilMs }: Waiting, nowMs: number): boolean {
     if (this.#underWay >= this.#most) return false;
     if (untilMs === undefined) return true;
-    return this.#waiting.size === 0 && (this.#urgent < quiet || untilMs() <= nowMs);
+    return this.#waiting.size === 0 && (this.#others < quiet || untilMs() <= nowMs);
   }
 
   #begin({ untilMs }: Waiting, nowMs: number): void {
     this.#underWay++;
-    if (untilMs === undefined) this.#urgent++;
+    if (untilMs === undefined) this.#others++;
     if (this.#underWay > this.#most / 2) this.#busyAtMs = nowMs;
   }
 
   #end({ untilMs }: Waiting): void {
     this.#underWay--;
-    if (untilMs === undefined) this.#urgent--;
+    if (untilMs === undefined) this.#others--;
     this.#admit(this.#clock.monotonicMs());
   }
 

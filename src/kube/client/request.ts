@@ -23,6 +23,8 @@ export interface RequestOptions {
    * others are under way, and in any case from that moment on. Default: it gives way to none.
    */
   yieldsUntilMs?: (() => number) | undefined;
+  /** It is sent at once, however many requests are under way: others depend on it. Default false. */
+  waitsForNone?: boolean | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;
 }

@@ -190,7 +190,7 @@ export class Transport implements AsyncDisposable {
   #exchange(options: RequestOptions): Promise<HttpResponse> {
     return this.#observed(options, async (request, onSent) => {
       if (options.newConnection === true) return await this.#sendUnary(this.#pools.single, request, options, onSent);
-      const place = this.#lanes.enter(options.yieldsUntilMs);
+      const place = this.#lanes.enter(options);
       try {
         const { admitted } = place;
         if (admitted !== undefined) await this.#untilFenced(options, (signal) => untilAborted(admitted, signal));

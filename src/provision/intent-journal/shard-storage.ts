@@ -53,7 +53,7 @@ export class ShardStorage {
 
   /** @param options.signal - aborts every request. Default: none is aborted. */
   constructor(options: { client: KubeClient; namespace: string; lockName: string; signal?: AbortSignal | undefined }) {
-    this.#options = { optional: 'reported', signal: options.signal };
+    this.#options = { optional: 'reported', waitsForNone: true, signal: options.signal };
     this.#journal = options;
   }
 

@@ -127,6 +127,18 @@ describe('connections of single requests', () => {
   });
 });
 
+test('a request on which others depend is sent at once, however many are under way', async () => {
+  await using rig = await Rig.start();
+  hold(rig);
+  const all = Array.from({ length: 40 }, (_, i) => rig.client.create(configMaps, configMap(`c${i}`, 0)));
+  await rig.server.requested(16);
+  const record = rig.client.update(configMaps, configMap('record', 1), { waitsForNone: true });
+  const requests = await rig.server.requested(17);
+  assert.equal(requests[16]?.method, 'PUT');
+  rig.transport.fence(new Error('the end'));
+  await Promise.allSettled([...all, record]);
+});
+
 describe('events', () => {
   const about = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'ns', name: 'a', uid: 'u' };
 
