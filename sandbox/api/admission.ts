@@ -87,7 +87,8 @@ export function admitUpdate(store: Store, type: ResourceType, object: SandboxObj
   if (size === undefined || oldSize === undefined || size <= oldSize) return;
   const className = claimClass(old);
   const storageClass = store.get('storageclasses.storage.k8s.io', '', className)?.object;
-  if (className !== '' && objectAt(storageClass)['allowVolumeExpansion'] === true) return;
+  if (className !== '' && className === claimClass(object) && objectAt(storageClass)['allowVolumeExpansion'] === true)
+    return;
   const { name } = object.metadata;
   throw new StatusError(
     'Forbidden',

@@ -106,8 +106,8 @@ const sketches: ResourceSketch[] = [
     toStored: eventToCore,
   },
   { ...storage, plural: 'storageclasses', kind: 'StorageClass', shortNames: ['sc'] },
-  { ...storage, plural: 'csidrivers', kind: 'CSIDriver' },
-  { ...storage, plural: 'csinodes', kind: 'CSINode' },
+  { ...storage, plural: 'csidrivers', kind: 'CSIDriver', unconditionalUpdate: false },
+  { ...storage, plural: 'csinodes', kind: 'CSINode', unconditionalUpdate: false },
   { ...storage, plural: 'volumeattachments', kind: 'VolumeAttachment', subresources: ['status'] },
   {
     ...storage,
@@ -122,6 +122,7 @@ const sketches: ResourceSketch[] = [
     kind: 'CSIStorageCapacity',
     listKind: 'CSIStorageCapacityList',
     namespaced: true,
+    unconditionalUpdate: false,
     deleteReturnsObject: false,
   },
   {

@@ -1,63 +1,71 @@
 import type { SandboxObject } from './client.ts';
+import { each, filled, ifFilled, ifSet, oneOf, syntax } from './field-checks.ts';
+import type { Check } from './field-checks.ts';
 import { forbidden, invalid, notSupported, required } from './field-error.ts';
 import type { FieldError } from './field-error.ts';
-import { arrayAt, at, copyJson, isObject, jsonEqual, objectAt, stringAt } from './json.ts';
+import { at, copyJson, isObject, objectAt, stringAt, stringsAt } from './json.ts';
 import type { JsonObject } from './json.ts';
 import type { KindRules } from './kind-rules.ts';
-import { subdomainProblem } from './names.ts';
-import { quantityNanos, sameQuantity } from './quantity.ts';
+import { claimSpecSchema } from './kind-schemas.ts';
+import { labelNameProblem, subdomainProblem } from './names.ts';
+import { quantityNanos } from './quantity.ts';
+import { sameFields } from './schema.ts';
+import { labelSelector } from './selector-rules.ts';
 
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 const betaClassAnnotation = 'volume.beta.kubernetes.io/storage-class';
 
 /** Complaints about a list of access modes, which may be neither empty nor mix ReadWriteOncePod with others. */
-export function accessModeErrors(modes: readonly unknown[], field: string): FieldError[] {
+export const accessModeErrors: Check = (value, field) => {
+  const modes = stringsAt({ value }, 'value');
   if (modes.length === 0) return [required(field, 'at least 1 access mode is required')];
+  const known = modes.filter((mode) => accessModes.includes(mode));
   const errors = modes
-    .filter((mode) => !accessModes.includes(String(mode)))
+    .filter((mode) => !accessModes.includes(mode))
     .map((mode) => notSupported(field, mode, accessModes));
-  if (modes.includes('ReadWriteOncePod') && modes.length > 1) {
+  if (new Set(known).size > 1 && known.includes('ReadWriteOncePod')) {
     errors.push(forbidden(field, 'may not use ReadWriteOncePod with other access modes'));
   }
   return errors;
-}
+};
 
-/** Complaint about a volume mode, if there is one. */
-export function volumeModeErrors(mode: unknown, field: string): FieldError[] {
-  if (mode === undefined || mode === 'Filesystem' || mode === 'Block') return [];
-  return [notSupported(field, mode, ['Block', 'Filesystem'])];
-}
+const specFields = each({
+  accessModes: accessModeErrors,
+  storageClassName: ifFilled(syntax(subdomainProblem)),
+  volumeAttributesClassName: ifFilled(syntax(subdomainProblem)),
+  volumeMode: oneOf('Block', 'Filesystem'),
+});
 
 /** Defaults and checks of PersistentVolumeClaim. */
 export const claimRules: KindRules = {
+  complete(claim) {
+    claim['spec'] ??= {};
+    objectAt(claim, 'spec')['volumeMode'] ??= 'Filesystem';
+  },
   prepareCreate(claim) {
     claim['status'] = { phase: 'Pending' };
-    const spec = specOf(claim);
-    spec['volumeMode'] ??= 'Filesystem';
-    completeDataSources(spec);
+    mirrorSource(objectAt(claim, 'spec'), undefined);
   },
-  prepareUpdate(claim) {
-    completeDataSources(specOf(claim));
+  prepareUpdate(claim, old) {
+    mirrorSource(objectAt(claim, 'spec'), objectAt(old, 'spec'));
   },
-  validate: (claim) => specErrors(objectAt(claim, 'spec')),
+  validate: (claim, old) => specErrors(objectAt(claim, 'spec'), old && objectAt(old, 'spec')),
   validateUpdate: updateErrors,
 };
 
-function specOf(claim: SandboxObject): JsonObject {
-  const { spec } = claim;
-  if (isObject(spec)) return spec;
-  return (claim['spec'] = {});
-}
-
 /** Drops data sources no server knows and mirrors `dataSource` and `dataSourceRef`. */
-function completeDataSources(spec: JsonObject): void {
+function mirrorSource(spec: JsonObject, old: JsonObject | undefined): void {
+  const hadSource = old !== undefined && (old['dataSource'] !== undefined || old['dataSourceRef'] !== undefined);
   const { dataSource, dataSourceRef } = spec;
-  if (isObject(dataSource) && !isKnownSource(dataSource)) delete spec['dataSource'];
+  if (isObject(dataSource) && dataSourceRef === undefined && !hadSource && !isKnownSource(dataSource)) {
+    delete spec['dataSource'];
+  }
   if (isObject(spec['dataSource']) && !isObject(dataSourceRef)) {
     spec['dataSourceRef'] = copyJson(spec['dataSource']);
-  } else if (spec['dataSource'] === undefined && dataSource === undefined && isObject(dataSourceRef)) {
+  } else if (spec['dataSource'] === undefined && isObject(dataSourceRef)) {
     if (stringAt(dataSourceRef, 'namespace') !== '') return;
-    if (isKnownSource(dataSourceRef)) spec['dataSource'] = copyJson(dataSourceRef);
+    const { namespace: _empty, ...mirror } = dataSourceRef;
+    spec['dataSource'] = copyJson(mirror);
   }
 }
 
@@ -67,100 +75,132 @@ function isKnownSource(source: JsonObject): boolean {
   return group === 'snapshot.storage.k8s.io' && kind === 'VolumeSnapshot';
 }
 
-function specErrors(spec: JsonObject): FieldError[] {
-  const errors = accessModeErrors(arrayAt(spec, 'accessModes'), 'spec.accessModes');
-  const request = at(spec, 'resources', 'requests', 'storage');
-  if (request === undefined) errors.push(required('spec.resources[storage]'));
-  else if ((quantityNanos(request) ?? 0n) <= 0n) {
-    errors.push(invalid('spec.resources[storage]', request, 'must be greater than zero'));
-  }
-  for (const field of ['storageClassName', 'volumeAttributesClassName']) {
-    const name = stringAt(spec, field);
-    const problem = name === '' ? '' : subdomainProblem(name);
-    if (problem !== '') errors.push(invalid(`spec.${field}`, name, problem));
-  }
-  errors.push(...volumeModeErrors(spec['volumeMode'], 'spec.volumeMode'));
-  return [...errors, ...dataSourceErrors(spec)];
+/** @param old - the spec before; what it had of the wrong sort may stay. */
+function specErrors(spec: JsonObject, old: JsonObject | undefined): FieldError[] {
+  const oldSelector = old?.['selector'];
+  const anyValue = oldSelector !== undefined && labelSelector()(oldSelector, '').length > 0;
+  const anyGroup = [old?.['dataSource'], old?.['dataSourceRef']].some((source) => at(source, 'apiGroup') !== undefined);
+  return [
+    ...specFields(spec, 'spec'),
+    ...ifSet(labelSelector(anyValue))(spec['selector'], 'spec.selector'),
+    ...requestErrors(at(spec, 'resources', 'requests', 'storage')),
+    ...dataSourceErrors(spec, anyGroup),
+  ];
 }
 
-function dataSourceErrors(spec: JsonObject): FieldError[] {
-  const errors: FieldError[] = [];
+function requestErrors(request: unknown): FieldError[] {
+  const field = 'spec.resources[storage]';
+  if (request === undefined) return [required(field)];
+  return (quantityNanos(request) ?? 0n) > 0n ? [] : [invalid(field, request, 'must be greater than zero')];
+}
+
+function dataSourceErrors(spec: JsonObject, anyGroup: boolean): FieldError[] {
   const { dataSource, dataSourceRef } = spec;
-  for (const [field, source] of Object.entries({ dataSource, dataSourceRef })) {
-    if (!isObject(source)) continue;
-    const path = `spec.${field}`;
-    if (stringAt(source, 'name') === '') errors.push(required(`${path}.name`));
-    if (stringAt(source, 'kind') === '') errors.push(required(`${path}.kind`));
-    if (stringAt(source, 'apiGroup') === '' && stringAt(source, 'kind') !== 'PersistentVolumeClaim') {
-      errors.push(
-        invalid(path, stringAt(source, 'kind'), 'must be PersistentVolumeClaim when referencing the core group'),
-      );
-    }
-  }
+  const namespace = stringAt(dataSourceRef, 'namespace');
+  const errors = [
+    ...sourceErrors(dataSource, 'spec.dataSource', anyGroup),
+    ...sourceErrors(dataSourceRef, 'spec.dataSourceRef', anyGroup),
+    ...ifFilled(syntax(labelNameProblem))(namespace, 'spec.dataSourceRef.namespace'),
+  ];
   if (!isObject(dataSource) || !isObject(dataSourceRef)) return errors;
-  if (stringAt(dataSourceRef, 'namespace') !== '') {
+  if (namespace !== '') {
     errors.push(invalid('spec', 'dataSource', 'may not be specified when dataSourceRef.namespace is specified'));
-  } else if (!jsonEqual(withGroup(dataSource), withGroup(dataSourceRef))) {
+  } else if (!sameSource(dataSource, dataSourceRef)) {
     errors.push(invalid('spec', 'dataSource', 'must match dataSourceRef'));
   }
   return errors;
 }
 
-function withGroup(source: JsonObject): JsonObject {
-  return { ...source, apiGroup: stringAt(source, 'apiGroup'), namespace: undefined };
+function sameSource(a: JsonObject, b: JsonObject): boolean {
+  const sameTexts = ['kind', 'name'].every((field) => stringAt(a, field) === stringAt(b, field));
+  return sameTexts && a['apiGroup'] === b['apiGroup'];
+}
+
+function sourceErrors(source: unknown, path: string, anyGroup: boolean): FieldError[] {
+  if (!isObject(source)) return [];
+  const [group, kind] = [stringAt(source, 'apiGroup'), stringAt(source, 'kind')];
+  const groupProblem = group === '' || anyGroup ? '' : subdomainProblem(group);
+  return [
+    ...each({ name: filled, kind: filled })(source, path),
+    ...(group === '' && kind !== 'PersistentVolumeClaim'
+      ? [invalid(path, kind, 'must be PersistentVolumeClaim when referencing the core group')]
+      : []),
+    ...(groupProblem === '' ? [] : [invalid(`${path}.apiGroup`, group, groupProblem)]),
+  ];
 }
 
 function updateErrors(claim: SandboxObject, old: SandboxObject): FieldError[] {
-  const errors: FieldError[] = [];
-  const [betaClass, oldBetaClass] = [claim, old].map((each) =>
-    at(each, 'metadata', 'annotations', betaClassAnnotation),
-  );
-  if (betaClass !== oldBetaClass) {
-    errors.push(invalid(`metadata.annotations[${betaClassAnnotation}]`, betaClass ?? '', 'field is immutable'));
-  }
   const [spec, oldSpec] = [objectAt(claim, 'spec'), objectAt(old, 'spec')];
-  const bound = stringAt(old, 'status', 'phase') === 'Bound';
-  const tolerated: JsonObject = { ...spec };
-  if (stringAt(oldSpec, 'volumeName') === '') tolerated['volumeName'] = oldSpec['volumeName'];
-  if (oldSpec['storageClassName'] === undefined) delete tolerated['storageClassName'];
-  if (bound) tolerated['volumeAttributesClassName'] = oldSpec['volumeAttributesClassName'];
-  const request = at(spec, 'resources', 'requests', 'storage');
-  const oldRequest = at(oldSpec, 'resources', 'requests', 'storage');
-  if (sameQuantity(request, oldRequest) || bound) {
-    tolerated['resources'] = withRequest(objectAt(spec, 'resources'), oldRequest);
-  }
-  if (!jsonEqual(withoutSources(tolerated), withoutSources(oldSpec)) || !sourcesKept(spec, oldSpec)) {
+  const errors = classErrors(claim, old);
+  if (!sameFields(comparable(claim, old), comparable(old, old), claimSpecSchema)) {
     errors.push(
       forbidden(
         'spec',
         'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
       ),
     );
-    return errors;
   }
-  const [size, oldSize] = [quantityNanos(request), quantityNanos(oldRequest)];
-  const capacity = quantityNanos(at(old, 'status', 'capacity', 'storage'));
-  if (size !== undefined && oldSize !== undefined && size < oldSize && (capacity === undefined || size <= capacity)) {
-    errors.push(forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity'));
+  errors.push(...shrinkErrors(spec, old));
+  if (spec['volumeMode'] !== oldSpec['volumeMode']) {
+    errors.push(invalid('volumeMode', spec['volumeMode'], 'field is immutable'));
+  }
+  const current = at(old, 'status', 'currentVolumeAttributesClassName');
+  if (current !== undefined && stringAt(spec, 'volumeAttributesClassName') === '') {
+    if (spec['volumeAttributesClassName'] !== oldSpec['volumeAttributesClassName']) {
+      errors.push(forbidden('spec.volumeAttributesClassName', 'may not be removed once a class is in effect'));
+    }
   }
   return errors;
 }
 
-function withRequest(resources: JsonObject, storage: unknown): JsonObject {
-  return { ...resources, requests: { ...objectAt(resources, 'requests'), storage } };
+/** The former annotation for the class stays, unless its class moves into the spec. */
+function classErrors(claim: SandboxObject, old: SandboxObject): FieldError[] {
+  if (movesClass(claim, old)) return [];
+  const [betaClass = '', oldBetaClass = ''] = [betaClassOf(claim), betaClassOf(old)];
+  if (betaClass === oldBetaClass) return [];
+  return [invalid(`metadata.annotations.${betaClassAnnotation}`, betaClass, 'field is immutable')];
 }
 
-function withoutSources(spec: JsonObject): JsonObject {
-  return { ...spec, dataSource: undefined, dataSourceRef: undefined };
+function betaClassOf({ metadata }: SandboxObject): string | undefined {
+  return metadata.annotations?.[betaClassAnnotation];
 }
 
-/** A source is never changed; that a mirror was added to an old claim is no change. */
-function sourcesKept(spec: JsonObject, oldSpec: JsonObject): boolean {
-  return ['dataSource', 'dataSourceRef'].every(
-    (field) => jsonEqual(spec[field], oldSpec[field]) || (oldSpec[field] === undefined && isMirror(spec)),
+function movesClass(claim: SandboxObject, old: SandboxObject): boolean {
+  const oldClass = betaClassOf(old);
+  return (
+    oldClass !== undefined &&
+    at(old, 'spec', 'storageClassName') === undefined &&
+    at(claim, 'spec', 'storageClassName') === oldClass &&
+    (betaClassOf(claim) ?? oldClass) === oldClass
   );
 }
 
-function isMirror(spec: JsonObject): boolean {
-  return isObject(spec['dataSource']) && jsonEqual(spec['dataSource'], spec['dataSourceRef']);
+/** The spec of a claim with the old values of what may change. */
+function comparable(claim: SandboxObject, old: SandboxObject): JsonObject {
+  const [spec, oldSpec] = [{ ...objectAt(claim, 'spec') }, objectAt(old, 'spec')];
+  const bound = stringAt(old, 'status', 'phase') === 'Bound';
+  if (stringAt(oldSpec, 'volumeName') === '') spec['volumeName'] = '';
+  if (oldSpec['storageClassName'] === undefined && mayTakeClass(claim, old)) delete spec['storageClassName'];
+  if (bound) spec['volumeAttributesClassName'] = oldSpec['volumeAttributesClassName'];
+  const resources = objectAt(spec, 'resources');
+  spec['resources'] = bound ? withRequest(resources, at(oldSpec, 'resources', 'requests', 'storage')) : resources;
+  return spec;
+}
+
+function mayTakeClass(claim: SandboxObject, old: SandboxObject): boolean {
+  const oldClass = betaClassOf(old);
+  return oldClass === undefined || stringAt(claim, 'spec', 'storageClassName') === oldClass;
+}
+
+function withRequest(resources: JsonObject, storage: unknown): JsonObject {
+  const { requests } = resources;
+  return isObject(requests) ? { ...resources, requests: { ...requests, storage } } : resources;
+}
+
+/** A request may go down after a failed expansion, but not to what there is. */
+function shrinkErrors(spec: JsonObject, old: SandboxObject): FieldError[] {
+  const nanos = (value: unknown, ...path: string[]): bigint => quantityNanos(at(value, ...path, 'storage')) ?? 0n;
+  const size = nanos(spec, 'resources', 'requests');
+  if (size >= nanos(old, 'spec', 'resources', 'requests') || size > nanos(old, 'status', 'capacity')) return [];
+  return [forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')];
 }

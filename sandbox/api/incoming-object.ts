@@ -1,5 +1,5 @@
 import type { SandboxMeta, SandboxObject } from './client.ts';
-import { copyJson, isObject } from './json.ts';
+import { copyJson, isObject, jsonEqual } from './json.ts';
 import type { JsonObject } from './json.ts';
 import { anyKindSchema, schemaOf } from './kind-schemas.ts';
 import { groupVersion } from './resource-type.ts';
@@ -22,21 +22,22 @@ export function fromRequest(
 ): SandboxObject {
   const { type, version } = to;
   requireKind(to, body);
-  const copy = copyJson(body, { dropNulls: true });
-  if (copy['metadata'] === undefined) copy['metadata'] = {};
+  const storedGroup = type.storedApiVersion.includes('/') ? type.group : '';
+  const schema = schemaOf(type.kind, storedGroup);
+  const copy = copyJson(body, { dropNulls: schema === undefined });
+  copy['metadata'] ??= {};
   if (!isObject(copy['metadata'])) {
     throw new StatusError('BadRequest', 'json: cannot unmarshal metadata: it must be an object');
   }
-  dropEmpty(copy['metadata']);
   copy['metadata']['name'] ??= '';
   copy['kind'] = type.kind;
   copy['apiVersion'] = type.storedApiVersion;
   const object = type.toStored === undefined ? (copy as SandboxObject) : type.toStored(copy as SandboxObject);
-  const storedGroup = type.storedApiVersion.includes('/') ? type.group : '';
-  const schema = schemaOf(type.kind, storedGroup);
   const unknown = cannotBeHandled(to, () =>
     schema === undefined ? conform({ metadata: object.metadata }, anyKindSchema) : conform(object, schema),
   );
+  dropEmpty(object.metadata);
+  dropRepeatedOwners(object.metadata);
   if (unknown.length > 0) {
     const texts = unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
     if (options.fieldValidation === 'Strict') {
@@ -52,13 +53,19 @@ export function fromRequest(
 }
 
 /** An empty list or map in metadata is as good as none, and is stored as none. */
-function dropEmpty(metadata: JsonObject): void {
-  for (const field of ['labels', 'annotations', 'finalizers', 'ownerReferences']) {
+function dropEmpty(metadata: SandboxMeta): void {
+  for (const field of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
     const value = metadata[field];
-    if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) {
-      Reflect.deleteProperty(metadata, field);
-    }
+    if (value !== undefined && Object.keys(value).length === 0) Reflect.deleteProperty(metadata, field);
   }
+}
+
+function dropRepeatedOwners(metadata: SandboxMeta): void {
+  const { ownerReferences: owners } = metadata;
+  if (owners === undefined) return;
+  metadata.ownerReferences = owners.filter(
+    (owner, index) => owners.findIndex((other) => jsonEqual(other, owner)) === index,
+  );
 }
 
 function requireKind({ type, version }: VersionedType, { kind, apiVersion }: JsonObject): void {
@@ -97,7 +104,7 @@ function cannotBeHandled<T>({ type, version }: VersionedType, decode: () => T): 
  */
 export function requireSameObject(metadata: SandboxMeta, namespace: string, name: string | undefined): void {
   const given = metadata.namespace ?? '';
-  if (given !== '' && given !== namespace) {
+  if (namespace !== '' && given !== '' && given !== namespace) {
     throw new StatusError(
       'BadRequest',
       'the namespace of the provided object does not match the namespace sent on the request',
@@ -106,8 +113,8 @@ export function requireSameObject(metadata: SandboxMeta, namespace: string, name
   if (namespace !== '') metadata.namespace = namespace;
   else delete metadata.namespace;
   if (name === undefined) return;
-  if (metadata.name === '') metadata.name = name;
-  else if (metadata.name !== name) {
+  if (metadata.name === '') throw new StatusError('BadRequest', 'name must be provided');
+  if (metadata.name !== name) {
     throw new StatusError(
       'BadRequest',
       `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,

@@ -1,4 +1,4 @@
-import { fields, list, map } from './schema.ts';
+import { fields, list, map, optional } from './schema.ts';
 import type { ObjectSchema, Schema } from './schema.ts';
 
 const strings = list('string');
@@ -29,7 +29,17 @@ const metadata = fields({
     }),
   ),
   finalizers: strings,
-  managedFields: list('any'),
+  managedFields: list(
+    fields({
+      manager: 'string',
+      operation: 'string',
+      apiVersion: 'string',
+      time: 'time',
+      fieldsType: 'string',
+      fieldsV1: 'any',
+      subresource: 'string',
+    }),
+  ),
 });
 
 /** Fields of every object besides its own ones. */
@@ -67,18 +77,38 @@ const topologySelectorTerm = fields({
   matchLabelExpressions: list(fields({ key: 'string', values: strings })),
 });
 
+const disk = { fsType: 'string', readOnly: 'boolean' } as const;
+
 /** Volume sources of a PersistentVolume; exactly one must be set. */
 export const volumeSources = {
-  awsElasticBlockStore: 'any',
-  azureDisk: 'any',
-  azureFile: 'any',
-  cephfs: 'any',
-  cinder: 'any',
+  awsElasticBlockStore: fields({ ...disk, volumeID: 'string', partition: 'int32' }),
+  azureDisk: fields({
+    diskName: 'string',
+    diskURI: 'string',
+    cachingMode: optional('string'),
+    fsType: optional('string'),
+    readOnly: optional('boolean'),
+    kind: optional('string'),
+  }),
+  azureFile: fields({
+    secretName: 'string',
+    shareName: 'string',
+    readOnly: 'boolean',
+    secretNamespace: optional('string'),
+  }),
+  cephfs: fields({
+    monitors: strings,
+    path: 'string',
+    user: 'string',
+    secretFile: 'string',
+    secretRef: secretReference,
+    readOnly: 'boolean',
+  }),
+  cinder: fields({ ...disk, volumeID: 'string', secretRef: secretReference }),
   csi: fields({
+    ...disk,
     driver: 'string',
     volumeHandle: 'string',
-    readOnly: 'boolean',
-    fsType: 'string',
     volumeAttributes: stringMap,
     controllerPublishSecretRef: secretReference,
     nodeStageSecretRef: secretReference,
@@ -86,36 +116,83 @@ export const volumeSources = {
     controllerExpandSecretRef: secretReference,
     nodeExpandSecretRef: secretReference,
   }),
-  fc: 'any',
-  flexVolume: 'any',
-  flocker: 'any',
-  gcePersistentDisk: 'any',
-  glusterfs: 'any',
-  hostPath: fields({ path: 'string', type: 'string' }),
-  iscsi: 'any',
-  local: fields({ path: 'string', fsType: 'string' }),
+  fc: fields({ ...disk, targetWWNs: strings, lun: optional('int32'), wwids: strings }),
+  flexVolume: fields({ ...disk, driver: 'string', secretRef: secretReference, options: stringMap }),
+  flocker: fields({ datasetName: 'string', datasetUUID: 'string' }),
+  gcePersistentDisk: fields({ ...disk, pdName: 'string', partition: 'int32' }),
+  glusterfs: fields({
+    endpoints: 'string',
+    path: 'string',
+    readOnly: 'boolean',
+    endpointsNamespace: optional('string'),
+  }),
+  hostPath: fields({ path: 'string', type: optional('string') }),
+  iscsi: fields({
+    ...disk,
+    targetPortal: 'string',
+    iqn: 'string',
+    lun: 'int32',
+    iscsiInterface: 'string',
+    portals: strings,
+    chapAuthDiscovery: 'boolean',
+    chapAuthSession: 'boolean',
+    secretRef: secretReference,
+    initiatorName: optional('string'),
+  }),
+  local: fields({ path: 'string', fsType: optional('string') }),
   nfs: fields({ server: 'string', path: 'string', readOnly: 'boolean' }),
-  photonPersistentDisk: 'any',
-  portworxVolume: 'any',
-  quobyte: 'any',
-  rbd: 'any',
-  scaleIO: 'any',
-  storageos: 'any',
-  vsphereVolume: 'any',
+  photonPersistentDisk: fields({ pdID: 'string', fsType: 'string' }),
+  portworxVolume: fields({ ...disk, volumeID: 'string' }),
+  quobyte: fields({
+    registry: 'string',
+    volume: 'string',
+    readOnly: 'boolean',
+    user: 'string',
+    group: 'string',
+    tenant: 'string',
+  }),
+  rbd: fields({
+    ...disk,
+    monitors: strings,
+    image: 'string',
+    pool: 'string',
+    user: 'string',
+    keyring: 'string',
+    secretRef: secretReference,
+  }),
+  scaleIO: fields({
+    ...disk,
+    gateway: 'string',
+    system: 'string',
+    secretRef: secretReference,
+    sslEnabled: 'boolean',
+    protectionDomain: 'string',
+    storagePool: 'string',
+    storageMode: 'string',
+    volumeName: 'string',
+  }),
+  storageos: fields({ ...disk, volumeName: 'string', volumeNamespace: 'string', secretRef: objectReference }),
+  vsphereVolume: fields({
+    volumePath: 'string',
+    fsType: 'string',
+    storagePolicyName: 'string',
+    storagePolicyID: 'string',
+  }),
 } as const satisfies Record<string, Schema>;
 
-const dataSource = fields({ apiGroup: 'string', kind: 'string', name: 'string', namespace: 'string' });
+const dataSource = { apiGroup: optional('string'), kind: 'string', name: 'string' } as const;
 
-const claimSpec = fields({
+/** The spec of a PersistentVolumeClaim. */
+export const claimSpecSchema = fields({
   accessModes: strings,
   selector: labelSelector,
   resources: fields({ requests: quantities, limits: quantities }),
   volumeName: 'string',
-  storageClassName: 'string',
-  volumeMode: 'string',
-  dataSource,
-  dataSourceRef: dataSource,
-  volumeAttributesClassName: 'string',
+  storageClassName: optional('string'),
+  volumeMode: optional('string'),
+  dataSource: fields(dataSource),
+  dataSourceRef: fields({ ...dataSource, namespace: optional('string') }),
+  volumeAttributesClassName: optional('string'),
 });
 
 const container = fields({
@@ -235,7 +312,7 @@ export const kindSchemas: ReadonlyMap<string, ObjectSchema> = new Map<string, Ob
     'PersistentVolumeClaim',
     fields({
       ...common,
-      spec: claimSpec,
+      spec: claimSpecSchema,
       status: fields({
         phase: 'string',
         accessModes: strings,
@@ -290,7 +367,7 @@ export const kindSchemas: ReadonlyMap<string, ObjectSchema> = new Map<string, Ob
             name: 'string',
             nodeID: 'string',
             topologyKeys: strings,
-            allocatable: fields({ count: 'integer' }),
+            allocatable: fields({ count: 'int32' }),
           }),
         ),
       }),

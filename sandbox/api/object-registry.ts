@@ -11,9 +11,10 @@ import { fromRequest, requireSameObject } from './incoming-object.ts';
 import type { FieldValidation } from './incoming-object.ts';
 import { at, copyJson, isObject, jsonEqual, objectAt } from './json.ts';
 import type { JsonObject } from './json.ts';
-import { finalizerErrors, metadataErrors } from './metadata-rules.ts';
+import { finalizerErrors, generationErrors, metadataErrors, serverFieldErrors } from './metadata-rules.ts';
 import { generatedName, randomUid } from './object-names.ts';
 import type { RandomSource } from './object-names.ts';
+import type { KindRules } from './kind-rules.ts';
 import type { ResourceType, VersionedType } from './resource-type.ts';
 import { Revision } from './revision.ts';
 import { rulesOf } from './rules-by-kind.ts';
@@ -91,26 +92,28 @@ export class ObjectRegistry {
     requireSameObject(metadata, namespace, undefined);
     if (type.namespaced) metadata.namespace = namespace;
     else delete metadata.namespace;
-    if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '') {
-      throw new StatusError('', 'resourceVersion should not be set on objects to be created', { code: 500 });
-    }
     const generated = metadata.name === '' && (metadata.generateName ?? '') !== '';
     if (generated) metadata.name = this.#freeName(type, metadata);
     if (type.namespaced) requireNamespace(this.#store, type, namespace, metadata.name);
+    const given = { ...metadata };
     setServerFields(metadata, {
       uid: this.#newUid(),
       creationTimestamp: timestamp(this.#clock.wallMs()),
-      ...(metadata.generateName === undefined ? {} : { generateName: metadata.generateName }),
       ...(type.generation ? { generation: 1 } : {}),
     });
     const rules = rulesOf(type.storage);
     if (type.subresources.includes('status') && type.storage !== 'nodes') delete object['status'];
+    rules.complete?.(object);
     rules.prepareCreate?.(object, { nowMs: this.#clock.wallMs() });
     admitCreate(this.#store, type, object);
     throwErrors(type, metadata.name, [
-      ...metadataErrors(metadata, rules.nameProblem),
+      ...metadataErrors(metadata, { nameProblem: rules.nameProblem, anyFinalizer: isFreeOfCoreRules(type) }),
+      ...(type.generation ? [] : generationErrors(given)),
       ...(rules.validate?.(object) ?? []),
     ]);
+    if (options.dryRun !== true && (metadata.resourceVersion ?? '') !== '') {
+      throw new StatusError('', 'resourceVersion should not be set on objects to be created', { code: 500 });
+    }
     if (this.#store.get(type.storage, metadata.namespace ?? '', metadata.name) !== undefined) {
       throw alreadyExists(type, metadata.name);
     }
@@ -128,16 +131,6 @@ export class ObjectRegistry {
       if (!type.createOnUpdate || part !== 'main') throw notFound(type, name);
       delete object.metadata.resourceVersion;
       return this.create(target, namespace, object, options);
-    }
-    const rv = object.metadata.resourceVersion ?? '';
-    if (rv === '' && !type.unconditionalUpdate) {
-      throw invalidObject(type.kind, type.group, name, [
-        {
-          field: 'metadata.resourceVersion',
-          reason: 'FieldValueInvalid',
-          message: 'Invalid value: 0x0: must be specified for an update',
-        },
-      ]);
     }
     return this.#replace(target, stored, object, part, options);
   }
@@ -224,14 +217,16 @@ export class ObjectRegistry {
     options: WriteOptions,
   ): WriteResult {
     const { type, name } = target;
-    const old = stored.object;
-    const given = incoming.metadata;
+    const rules = rulesOf(type.storage);
+    const old = completed(stored.object, rules);
+    const given = { ...incoming.metadata };
     if (given.uid !== undefined && given.uid !== '' && given.uid !== old.metadata.uid) {
       const [uid, wanted] = [old.metadata.uid ?? '', given.uid];
       throw conflict(type, name, `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${uid}`);
     }
-    const rv = given.resourceVersion ?? '';
-    if (rv !== '' && rv !== String(stored.rv)) {
+    const rv = numberOf(given.resourceVersion);
+    if (rv === 0n && !type.unconditionalUpdate) throw needsVersion(type, name);
+    if (rv !== 0n && rv !== BigInt(stored.rv)) {
       throw conflict(
         type,
         name,
@@ -240,16 +235,21 @@ export class ObjectRegistry {
     }
     const object = joinParts(type, part, incoming, old);
     setServerFields(object.metadata, old.metadata);
-    const rules = rulesOf(type.storage);
+    rules.complete?.(object);
     rules.prepareUpdate?.(object, old, { nowMs: this.#clock.wallMs() });
     if (type.generation && !jsonEqual(desired(object), desired(old))) {
       object.metadata.generation = (old.metadata.generation ?? 0) + 1;
     }
     object.metadata.resourceVersion = String(stored.rv);
     throwErrors(type, name, [
-      ...metadataErrors(object.metadata, rules.nameProblem),
+      ...metadataErrors(object.metadata, {
+        nameProblem: rules.nameProblem,
+        anyFinalizer: isFreeOfCoreRules(type),
+        generateNameProblem: rules.updatedGenerateNameProblem,
+      }),
       ...finalizerErrors(object.metadata, old.metadata),
-      ...(rules.validate?.(object) ?? []),
+      ...serverFieldErrors(given, old.metadata),
+      ...(rules.validate?.(object, old) ?? []),
       ...(rules.validateUpdate?.(object, old) ?? []),
     ]);
     admitUpdate(this.#store, type, object, old);
@@ -286,13 +286,42 @@ export class ObjectRegistry {
   }
 }
 
+/** As Kubernetes reads an object that an older release has stored. */
+function completed(object: SandboxObject, rules: KindRules): SandboxObject {
+  if (rules.complete === undefined) return object;
+  const copy = copyJson(object);
+  rules.complete(copy);
+  return copy;
+}
+
+/** Kinds whose finalizers may have any name: those that no part of Kubernetes itself has rules for, and leases. */
+function isFreeOfCoreRules(type: ResourceType): boolean {
+  return type.custom || type.kind === 'Lease';
+}
+
+/** @returns 0 for none. @throws {StatusError} with code 500, as a real server does, for one that is no number. */
+function numberOf(resourceVersion = ''): bigint {
+  if (resourceVersion === '') return 0n;
+  if (/^\d+$/.test(resourceVersion) && BigInt(resourceVersion) < 2n ** 64n) return BigInt(resourceVersion);
+  throw new StatusError('', `the resourceVersion ${JSON.stringify(resourceVersion)} is no number`, { code: 500 });
+}
+
+function needsVersion(type: ResourceType, name: string): StatusError {
+  return invalidObject(type.kind, type.group, name, [
+    {
+      field: 'metadata.resourceVersion',
+      reason: 'FieldValueInvalid',
+      message: 'Invalid value: 0x0: must be specified for an update',
+    },
+  ]);
+}
+
 const serverFields = [
   'uid',
   'creationTimestamp',
   'deletionTimestamp',
   'deletionGracePeriodSeconds',
   'generation',
-  'generateName',
 ] as const;
 
 /** Overwrites what clients cannot set. */

@@ -84,6 +84,7 @@ function kindSchema(group: string, version: string, type: ResourceType): object 
 
 function describe(schema: Schema, kind: string, path: readonly string[]): object {
   if (typeof schema !== 'string') {
+    if ('optional' in schema) return describe(schema.optional, kind, path);
     if ('list' in schema) return { type: 'array', items: describe(schema.list, kind, path) };
     if ('map' in schema) return { type: 'object', additionalProperties: describe(schema.map, kind, path) };
     const properties = Object.entries(schema.fields).map(([field, part]) => {
@@ -95,6 +96,8 @@ function describe(schema: Schema, kind: string, path: readonly string[]): object
   switch (schema) {
     case 'integer':
       return { type: 'integer', format: 'int64' };
+    case 'int32':
+      return { type: 'integer', format: 'int32' };
     case 'number':
       return { type: 'number' };
     case 'boolean':

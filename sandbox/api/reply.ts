@@ -4,6 +4,9 @@ import type { Clock, Timer } from '../../src/base/clock.ts';
 import type { FaultAction } from './faults.ts';
 import type { StatusError } from './status-error.ts';
 
+const warningsLength = 4096;
+const longWarningLength = 256;
+
 /** The response to one request, with the faults that act on its bytes. */
 export class Reply {
   readonly response: ServerResponse;
@@ -70,7 +73,7 @@ export class Reply {
     if (this.#warnings.size > 0) {
       response.setHeader(
         'Warning',
-        [...this.#warnings].map((text) => `299 - ${JSON.stringify(text.replaceAll(/[^\x20-\x7e]/g, '?'))}`),
+        shortened([...this.#warnings]).map((text) => `299 - ${JSON.stringify(text.replaceAll(/[^\x20-\x7e]/g, '?'))}`),
       );
     }
     if (fault?.type === 'truncate') {
@@ -111,4 +114,10 @@ export class Reply {
     };
     next();
   }
+}
+
+/** Not more warnings than clients take as headers: of many, the beginnings of the first. */
+function shortened(warnings: readonly string[]): string[] {
+  if (warnings.join('').length <= warningsLength) return [...warnings];
+  return warnings.map((text) => text.slice(0, longWarningLength)).slice(0, warningsLength / longWarningLength);
 }

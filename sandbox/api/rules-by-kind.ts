@@ -1,3 +1,5 @@
+import { attachmentRules } from './attachment-rules.ts';
+import { attributesClassRules } from './attributes-class-rules.ts';
 import { claimRules } from './claim-rules.ts';
 import {
   configMapRules,
@@ -8,15 +10,11 @@ import {
   rbacRules,
   secretRules,
 } from './core-rules.ts';
+import { csiDriverRules } from './csi-driver-rules.ts';
+import { csiNodeRules } from './csi-node-rules.ts';
 import type { KindRules } from './kind-rules.ts';
-import {
-  attachmentRules,
-  attributesClassRules,
-  capacityRules,
-  classRules,
-  csiNodeRules,
-  driverRules,
-} from './storage-rules.ts';
+import { storageCapacityRules } from './storage-capacity-rules.ts';
+import { storageClassRules } from './storage-class-rules.ts';
 import { volumeRules } from './volume-rules.ts';
 
 const rules = new Map<string, KindRules>([
@@ -28,12 +26,12 @@ const rules = new Map<string, KindRules>([
   ['persistentvolumes', volumeRules],
   ['persistentvolumeclaims', claimRules],
   ['leases.coordination.k8s.io', leaseRules],
-  ['storageclasses.storage.k8s.io', classRules],
-  ['csidrivers.storage.k8s.io', driverRules],
+  ['storageclasses.storage.k8s.io', storageClassRules],
+  ['csidrivers.storage.k8s.io', csiDriverRules],
   ['csinodes.storage.k8s.io', csiNodeRules],
   ['volumeattachments.storage.k8s.io', attachmentRules],
   ['volumeattributesclasses.storage.k8s.io', attributesClassRules],
-  ['csistoragecapacities.storage.k8s.io', capacityRules],
+  ['csistoragecapacities.storage.k8s.io', storageCapacityRules],
   ['roles.rbac.authorization.k8s.io', rbacRules],
   ['rolebindings.rbac.authorization.k8s.io', rbacRules],
   ['clusterroles.rbac.authorization.k8s.io', rbacRules],

@@ -46,9 +46,7 @@ function registerOnNode(client: SandboxClient, node: SandboxObject, { name, node
   const entry = { name, nodeID: info?.id ?? node.metadata.name, topologyKeys: Object.keys(segments) };
   const found = client.get(resources.csiNodes, { name: node.metadata.name });
   if (found !== undefined) {
-    const { drivers = [] } = found['spec'] as { drivers?: { name: string }[] };
-    const others = drivers.filter((each) => each.name !== name);
-    client.update(resources.csiNodes, { ...found, spec: { drivers: [...others, entry] } });
+    replaceEntry(client, found, entry);
     return;
   }
   const { name: nodeName, uid = '' } = node.metadata;
@@ -58,6 +56,14 @@ function registerOnNode(client: SandboxClient, node: SandboxObject, { name, node
     metadata: { name: nodeName, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: nodeName, uid }] },
     spec: { drivers: [entry] },
   });
+}
+
+/** In two writes, as the kubelet does: the entry of a driver that is gone is removed, as no API lets one be changed. */
+function replaceEntry(client: SandboxClient, csiNode: SandboxObject, entry: { name: string }): void {
+  const { drivers = [] } = csiNode['spec'] as { drivers?: { name: string }[] };
+  const others = drivers.filter(({ name }) => name !== entry.name);
+  const without = client.update(resources.csiNodes, { ...csiNode, spec: { drivers: others } });
+  client.update(resources.csiNodes, { ...without, spec: { drivers: [...others, entry] } });
 }
 
 function createMissing(client: SandboxClient, ref: ResourceRef, object: SandboxObject): void {

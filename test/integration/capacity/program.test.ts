@@ -1,6 +1,9 @@
 /** The whole program, what it finds out at the start and what it then does. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
@@ -59,10 +62,11 @@ class Cluster implements AsyncDisposable {
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const { api, faults = [], owners = [controller('StatefulSet', 'own')], version = 'v1' } = options;
     const versions = { 'csistoragecapacities.storage.k8s.io': [version] };
-    const server = new ApiServer({ namespaces: ['default', 'ns'], versions, ...api });
+    await using starting = new AsyncDisposableStack();
+    const server = starting.use(new ApiServer({ namespaces: ['default', 'ns'], versions, ...api }));
     const { url } = await server.start();
     for (const fault of faults) server.faults.add(fault);
-    const driver = await RecordingDriver.start({ csi, name: 'drv' });
+    const driver = starting.use(await RecordingDriver.start({ csi, name: 'drv' }));
     driver.always('GetCapacity', { available_capacity: 1_073_741_824 });
     const cluster = new Cluster(server, url, driver, version);
     cluster.api.create(refs.classes, {
@@ -81,6 +85,7 @@ class Cluster implements AsyncDisposable {
         spec: { containers: [{ name: 'main', image: 'none' }] },
       });
     }
+    starting.move();
     return cluster;
   }
 
@@ -125,6 +130,17 @@ class Cluster implements AsyncDisposable {
     await this.driver[Symbol.asyncDispose]();
     await this.server.close();
   }
+}
+
+/** The stored objects of an API server: pod `p` with an owner that no server accepts. */
+async function storedPod(t: TestContext, owner: SandboxOwner): Promise<{ path: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'stored-pod-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const metadata = { name: 'p', namespace: 'ns', uid: 'uid-of-p', resourceVersion: '1', ownerReferences: [owner] };
+  const object = { apiVersion: 'v1', kind: 'Pod', metadata };
+  const path = join(folder, 'objects.jsonl');
+  await writeFile(path, `${JSON.stringify({ rv: 1, op: 'put', storage: 'pods', key: 'ns\0p', object })}\n`);
+  return { path };
 }
 
 /** The program ends at once with code 255 and this as its last line. */
@@ -205,9 +221,9 @@ describe('the owner', () => {
     ]);
   });
 
-  test('is not found when a reference cannot be read', async () => {
-    const apiVersion = 'a/b/c';
-    await using cluster = await Cluster.start({ owners: [{ ...controller('StatefulSet', 'own'), apiVersion }] });
+  test('is not found when a reference cannot be read', async (t) => {
+    const persistence = await storedPod(t, { ...controller('StatefulSet', 'own'), apiVersion: 'a/b/c' });
+    await using cluster = await Cluster.start({ owners: null, api: { persistence } });
     await assertFatal(
       cluster,
       'look up owner(s) of pod: parse OwnerReference.APIVersion: unexpected GroupVersion string: a/b/c',

@@ -37,6 +37,22 @@ describe('persistence', () => {
     assert.deepEqual([type, object.code], ['ERROR', 410]);
   });
 
+  test('a volume that an older release stored without defaults can be updated', async (t) => {
+    const path = await logPath(t);
+    const spec = { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], rbd: { monitors: ['a'], image: 'i' } };
+    const metadata = { name: 'old', uid: 'uid-1', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
+    const object = { apiVersion: 'v1', kind: 'PersistentVolume', metadata, spec };
+    await appendFile(
+      path,
+      `${JSON.stringify({ rv: 1, op: 'put', storage: 'persistentvolumes', key: '\0old', object })}\n`,
+    );
+    const api = await startApi(t, { persistence: { path } });
+    const labels = { metadata: { labels: { a: 'b' } } };
+    const { status, body } = await api.patch(`${paths.volumes}/old`, 'merge', labels);
+    const { volumeMode, rbd } = body['spec'] as unknown as { volumeMode: string; rbd: { pool: string } };
+    assert.deepEqual([status, volumeMode, rbd.pool], [200, 'Filesystem', 'rbd']);
+  });
+
   test('a last line that was cut short is dropped, anything else broken is refused', async (t) => {
     const path = await logPath(t);
     const first = await startApi(t, { persistence: { path } });

@@ -363,7 +363,7 @@ describe('updating', () => {
       path: paths.classes,
       create: storageClass('a', { parameters: { a: 'b' } }),
       change: { parameters: { a: 'c' } },
-      text: 'updates to parameters are forbidden.',
+      text: 'field is immutable',
     },
     {
       name: "a class's binding mode",

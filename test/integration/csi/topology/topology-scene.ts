@@ -176,6 +176,11 @@ export class TopologyScene implements AsyncDisposable {
       else this.scene.api.update(ref, { ...known, ...wanted, metadata: { ...known.metadata, ...wanted.metadata } });
     };
     put(resource.nodes, object as SandboxObject | undefined);
+    const api = this.scene.api;
+    const known = api.get(resource.csiNodes, { name: node.name });
+    // as the kubelet: entries are removed and added, since no API lets one be changed
+    if (known !== undefined && csiNode !== undefined)
+      api.update(resource.csiNodes, { ...known, spec: { drivers: [] } });
     put(resource.csiNodes, csiNode as SandboxObject | undefined);
   }
 
