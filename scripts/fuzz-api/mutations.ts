@@ -2,13 +2,15 @@ import type { Json } from '../../test/support/api-verdicts/kinds.ts';
 import type { Random } from '../chaos/random.ts';
 
 /** A place in an object: its parent and the key in it. */
-interface Place {
+export interface Place {
   readonly parent: Json | unknown[];
   readonly key: string | number;
+  /** From the object on, such as `spec.accessModes.0`. */
+  readonly path: string;
 }
 
 /** Texts that some rule may refuse, whatever the field. */
-const texts = [
+export const texts = [
   '',
   ' ',
   'a',
@@ -113,7 +115,7 @@ const texts = [
 ] as const;
 
 /** Words of closed lists, each right in one field and wrong in the others. */
-const words = [
+export const words = [
   'Retain',
   'Delete',
   'Recycle',
@@ -212,13 +214,14 @@ function mutateSomewhere(object: Json, random: Random): void {
 }
 
 /** All values inside, but for the kind and its version, which decide where an object is sent. */
-function places(value: unknown, depth = 0): Place[] {
+export function places(value: unknown, parentPath: readonly (string | number)[] = []): Place[] {
   if (typeof value !== 'object' || value === null) return [];
   const parent = value as Json | unknown[];
   const keys = Array.isArray(parent) ? [...parent.keys()] : Object.keys(parent);
   return keys.flatMap((key) => {
-    if (depth === 0 && (key === 'kind' || key === 'apiVersion')) return [];
-    return [{ parent, key }, ...places((parent as Json)[key], depth + 1)];
+    if (parentPath.length === 0 && (key === 'kind' || key === 'apiVersion')) return [];
+    const path = [...parentPath, key];
+    return [{ parent, key, path: path.join('.') }, ...places((parent as Json)[key], path)];
   });
 }
 
@@ -264,7 +267,7 @@ function wrongType(value: unknown, random: Random): unknown {
   );
 }
 
-function remove(parent: Json | unknown[], key: string | number): void {
+export function remove(parent: Json | unknown[], key: string | number): void {
   if (Array.isArray(parent)) parent.splice(Number(key), 1);
   else Reflect.deleteProperty(parent, key);
 }
