@@ -47,6 +47,7 @@ const otherFlags = new Set([
     '--dry-run',
     '--local-bases',
     '--unreleased',
+    '--every-field',
   ], // our scripts
   ...['--bundle', '--certificate-identity', '--certificate-oidc-issuer', '--ignore-missing', '--repo'], // to verify a release
   ...['--pod', '--container', '--driver'], // the kubectl plugin

@@ -55,7 +55,7 @@ function reads(rig: Rig): string[] {
 }
 
 describe('the storage of a released volume is kept while another volume has it', () => {
-  const others: { title: string; phase?: string; sketch?: VolumeSketch }[] = [
+  const others: { title: string; phase?: string; sketch?: VolumeSketch; own?: VolumeSketch }[] = [
     { title: 'that was imported under another name and is bound', sketch: { ...same, annotations: {} } },
     { title: 'that waits for a claim', phase: 'Available', sketch: { ...same, annotations: {} } },
     { title: 'that this provisioner made' },
@@ -71,7 +71,11 @@ describe('the storage of a released volume is kept while another volume has it',
     { title: 'that names the storage in capitals', sketch: handle('THE-STORAGE') },
     {
       title: 'of the in-tree plugin that the driver replaced',
-      sketch: { annotations: {}, spec: { azureDisk: { diskName: 'd', diskURI: 'The-Storage' } } },
+      sketch: {
+        annotations: {},
+        spec: { azureDisk: { diskName: 'd', diskURI: '/subscriptions/S/D', kind: 'Managed' } },
+      },
+      own: handle('/subscriptions/s/d'),
     },
     {
       title: 'that is released and to be kept',
@@ -85,11 +89,11 @@ describe('the storage of a released volume is kept while another volume has it',
       sketch: { ...same, finalizers: [pvProtection], terminating: true },
     },
   ];
-  for (const { title, phase = 'Bound', sketch = same } of others) {
+  for (const { title, phase = 'Bound', sketch = same, own = same } of others) {
     test(title, async () => {
       await using rig = await prepare();
       rig.addVolume('other', phase, sketch);
-      rig.addVolume('v', 'Released', same);
+      rig.addVolume('v', 'Released', own);
       await rig.start();
       assert.deepEqual(deleted(rig), []);
       assert.deepEqual(rig.writes, []);
