@@ -11,6 +11,7 @@ import { ClusterFlagError, clusterUsage, parseClusterFlags } from './cluster-fla
 /** The parts that are programs by themselves, by the word that asks for one. */
 const parts: Record<string, () => Promise<unknown>> = {
   api: () => import('../main.ts'),
+  check: () => import('../check/main.ts'),
   'hostpath-driver': () => import('../hostpath/main.ts'),
 };
 

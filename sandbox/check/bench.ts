@@ -1,0 +1,266 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CheckFailed, CheckSkipped } from './check.ts';
+import { type Answer, CsiClient, described } from './csi-client.ts';
+import type {
+  CreateVolumeRequest,
+  Method,
+  Responses,
+  Snapshot,
+  StringMap,
+  Volume,
+  VolumeCapability,
+} from './csi-messages.ts';
+import { type DriverFacts, readFacts } from './facts.ts';
+import { Ledger } from './ledger.ts';
+
+/** What the checks are made with. */
+export interface BenchOptions {
+  readonly socketPath: string;
+  /** How long a call may take, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Parameters of the StorageClass. */
+  readonly classParameters: StringMap;
+  /** Go with every call that takes secrets. */
+  readonly secrets: StringMap;
+  /** Size of a volume, in bytes. */
+  readonly sizeBytes: bigint;
+  /** For ControllerModifyVolume; empty: only what must fail is tried. */
+  readonly mutableParameters: StringMap;
+  /** Segments of further nodes that the driver serves. */
+  readonly nodes: readonly { readonly name: string; readonly segments: StringMap }[];
+}
+
+const reservedPrefix = 'csi.storage.k8s.io/';
+const pollMs = 200;
+/** How often a call that is ABORTED is repeated. */
+const maxRepeats = 25;
+
+/** A driver, and what the checks have done to it. */
+export class Bench implements Disposable {
+  readonly options: BenchOptions;
+  readonly facts: DriverFacts;
+  readonly ledger = new Ledger();
+  /** Every answer so far. */
+  readonly answers: Answer<unknown>[];
+  readonly client: CsiClient;
+  /** Ids that ListVolumes had before anything was made; undefined where it cannot say. */
+  listedBefore: ReadonlySet<string> | undefined;
+
+  private constructor(options: BenchOptions, parts: Pick<Bench, 'facts' | 'answers' | 'client'>) {
+    this.options = options;
+    this.facts = parts.facts;
+    this.answers = parts.answers;
+    this.client = parts.client;
+  }
+
+  /** Asks the driver what it is. */
+  static async start(options: BenchOptions): Promise<Bench> {
+    const answers: Answer<unknown>[] = [];
+    const { socketPath, timeoutMs } = options;
+    const client = new CsiClient({ socketPath, timeoutMs, observe: (answer) => void answers.push(answer) });
+    return new Bench(options, { facts: await readFacts(client), answers, client });
+  }
+
+  [Symbol.dispose](): void {
+    this.client[Symbol.dispose]();
+  }
+
+  /** Whether volumes are reachable from some nodes alone. */
+  get topology(): boolean {
+    return this.facts.plugin.has('VOLUME_ACCESSIBILITY_CONSTRAINTS');
+  }
+
+  /** Segments of all nodes, without doubles. */
+  get knownSegments(): StringMap[] {
+    const all = [this.facts.segments, ...this.options.nodes.map(({ segments }) => segments)];
+    const texts = all
+      .filter((segments) => Object.keys(segments).length > 0)
+      .map((segments) => JSON.stringify(segments));
+    return [...new Set(texts)].map((text) => JSON.parse(text) as StringMap);
+  }
+
+  /** The class's parameters without those for the sidecar. */
+  get parameters(): StringMap {
+    const own = Object.entries(this.options.classParameters).filter(([key]) => !key.startsWith(reservedPrefix));
+    return Object.fromEntries(own);
+  }
+
+  /** @throws {CheckSkipped} when the controller does not announce the capability. */
+  needController(capability: string): void {
+    if (this.facts.controller.has(capability)) return;
+    throw new CheckSkipped(`the driver has no ${capability}`);
+  }
+
+  /** How Kubernetes asks for ReadWriteOnce, or for another mode of CSI. */
+  capability({ mode, block = false }: { mode?: string; block?: boolean } = {}): VolumeCapability {
+    const once = this.facts.controller.has('SINGLE_NODE_MULTI_WRITER')
+      ? 'SINGLE_NODE_MULTI_WRITER'
+      : 'SINGLE_NODE_WRITER';
+    const fsType = this.options.classParameters[`${reservedPrefix}fstype`];
+    const mount = fsType === undefined ? {} : { fs_type: fsType };
+    return { ...(block ? { block: {} } : { mount }), access_mode: { mode: mode ?? once } };
+  }
+
+  /** What the sidecar would ask for. */
+  request(changes: Partial<CreateVolumeRequest> = {}): CreateVolumeRequest {
+    const segments = this.knownSegments.map((each) => ({ segments: each }));
+    return {
+      name: `pvc-${randomUUID()}`,
+      capacity_range: { required_bytes: String(this.options.sizeBytes) },
+      volume_capabilities: [this.capability()],
+      parameters: this.parameters,
+      secrets: this.options.secrets,
+      ...(this.topology && segments.length > 0
+        ? { accessibility_requirements: { requisite: segments, preferred: segments } }
+        : {}),
+      ...changes,
+    };
+  }
+
+  /** CreateVolume, whatever comes of it. Repeated while another call for it is in work. */
+  async tryCreate(request: CreateVolumeRequest): Promise<Answer<Responses['CreateVolume']>> {
+    return this.patiently(() => this.createOnce(request));
+  }
+
+  async createOnce(request: CreateVolumeRequest): Promise<Answer<Responses['CreateVolume']>> {
+    this.ledger.uncertain.set(request.name, request);
+    const answer = await this.client.call('CreateVolume', request);
+    if (answer.ok) this.ledger.created(request, answer.response.volume ?? {});
+    else if (isFinal(answer)) this.ledger.uncertain.delete(request.name);
+    return answer;
+  }
+
+  /** A volume to work with. @throws {CheckFailed} {CheckSkipped} */
+  async create(
+    changes: Partial<CreateVolumeRequest> = {},
+  ): Promise<{ id: string; volume: Volume; request: CreateVolumeRequest }> {
+    const request = this.request(changes);
+    const { volume = {} } = this.ok(await this.tryCreate(request));
+    return { id: idOf(volume), volume, request };
+  }
+
+  /** DeleteVolume, repeated while another call for the volume is in work. */
+  async tryDelete(id: string): Promise<Answer<object>> {
+    const answer = await this.patiently(() =>
+      this.call('DeleteVolume', { volume_id: id, secrets: this.options.secrets }),
+    );
+    if (answer.ok) this.ledger.volumes.delete(id);
+    return answer;
+  }
+
+  /** @throws {CheckFailed} */
+  async delete(id: string): Promise<void> {
+    this.ok(await this.tryDelete(id));
+  }
+
+  async trySnapshot(name: string, sourceId: string): Promise<Answer<Responses['CreateSnapshot']>> {
+    const { secrets } = this.options;
+    const answer = await this.patiently(() =>
+      this.call('CreateSnapshot', { name, source_volume_id: sourceId, secrets, parameters: {} }),
+    );
+    const id = answer.ok ? (answer.response.snapshot?.snapshot_id ?? '') : '';
+    if (id !== '') this.ledger.snapshots.add(id);
+    return answer;
+  }
+
+  /** A snapshot that is ready to use. @throws {CheckFailed} */
+  async snapshot(
+    sourceId: string,
+    name = `snapshot-${randomUUID()}`,
+  ): Promise<{ id: string; snapshot: Snapshot; name: string }> {
+    for (let left = maxRepeats; ; left--) {
+      const { snapshot = {} } = this.ok(await this.trySnapshot(name, sourceId));
+      const { snapshot_id: id = '' } = snapshot;
+      if (id === '') throw new CheckFailed('CreateSnapshot: snapshot_id is empty', 'CreateSnapshot');
+      if (snapshot.ready_to_use === true) return { id, snapshot, name };
+      if (left === 0)
+        throw new CheckSkipped(`snapshot ${id} is not ready to use after ${(maxRepeats * pollMs) / 1000} s`);
+      await delay(pollMs);
+    }
+  }
+
+  async tryDeleteSnapshot(id: string): Promise<Answer<object>> {
+    const answer = await this.patiently(() =>
+      this.call('DeleteSnapshot', { snapshot_id: id, secrets: this.options.secrets }),
+    );
+    if (answer.ok) this.ledger.snapshots.delete(id);
+    return answer;
+  }
+
+  async tryPublish(id: string, nodeId: string, volume: Volume): Promise<Answer<Responses['ControllerPublishVolume']>> {
+    const answer = await this.patiently(() =>
+      this.call('ControllerPublishVolume', {
+        volume_id: id,
+        node_id: nodeId,
+        volume_capability: this.capability(),
+        readonly: false,
+        secrets: this.options.secrets,
+        volume_context: volume.volume_context ?? {},
+      }),
+    );
+    if (answer.ok) this.ledger.attached.add(JSON.stringify([id, nodeId]));
+    return answer;
+  }
+
+  async tryUnpublish(id: string, nodeId: string): Promise<Answer<object>> {
+    const answer = await this.patiently(() =>
+      this.call('ControllerUnpublishVolume', { volume_id: id, node_id: nodeId, secrets: this.options.secrets }),
+    );
+    if (answer.ok) this.ledger.attached.delete(JSON.stringify([id, nodeId]));
+    return answer;
+  }
+
+  call<M extends Method>(method: M, request: object = {}): Promise<Answer<Responses[M]>> {
+    return this.client.call(method, request);
+  }
+
+  /** The response. @throws {CheckFailed} for any status other than OK. */
+  ok<Response>(answer: Answer<Response>): Response {
+    if (answer.ok) return answer.response;
+    throw new CheckFailed(this.described(answer));
+  }
+
+  described(answer: Answer<unknown>): string {
+    return described(answer, this.options.timeoutMs);
+  }
+
+  /** Every volume that ListVolumes has. @throws {CheckFailed} */
+  async list(): Promise<Volume[]> {
+    const volumes: Volume[] = [];
+    let token = '';
+    const seen = new Set<string>();
+    do {
+      const { entries = [], next_token: next = '' } = this.ok(
+        await this.call('ListVolumes', { starting_token: token }),
+      );
+      volumes.push(...entries.map(({ volume = {} }) => volume));
+      if (seen.has(next))
+        throw new CheckFailed(`ListVolumes: next_token ${JSON.stringify(next)} comes again`, 'ListVolumes');
+      seen.add(next);
+      token = next;
+    } while (token !== '');
+    return volumes;
+  }
+
+  async patiently<Response>(attempt: () => Promise<Answer<Response>>): Promise<Answer<Response>> {
+    for (let left = maxRepeats; ; left--) {
+      const answer = await attempt();
+      if (answer.ok || answer.code !== 'ABORTED' || left === 0) return answer;
+      await delay(pollMs);
+    }
+  }
+}
+
+/** Whether a failed CreateVolume has certainly left nothing behind. */
+function isFinal(answer: Answer<unknown>): boolean {
+  const uncertain = ['CANCELLED', 'DEADLINE_EXCEEDED', 'UNAVAILABLE', 'ABORTED', 'UNKNOWN', 'INTERNAL'];
+  return !answer.ok && !uncertain.includes(answer.code);
+}
+
+/** @throws {CheckSkipped} when there is none: that is the finding of another check. */
+export function idOf(volume: Volume): string {
+  const { volume_id: id = '' } = volume;
+  if (id === '') throw new CheckSkipped('CreateVolume gave no volume_id, see volume-id');
+  return id;
+}

@@ -1,0 +1,66 @@
+import type { Bench } from './bench.ts';
+
+/** `fail`: against a MUST of the specification, or Kubernetes cannot work with it; `warn`: against a SHOULD, or a risk. */
+export type Level = 'fail' | 'warn';
+
+export interface Finding {
+  readonly level: Level;
+  /** Heading of the CSI specification, or `Kubernetes: ...`. */
+  readonly section: string;
+  readonly message: string;
+}
+
+/** Takes what a check finds. */
+export interface Findings {
+  /** @param section - by default that of the check. */
+  fail(message: string, section?: string): void;
+  warn(message: string, section?: string): void;
+  /** What is worth a line although nothing is wrong. */
+  note(message: string): void;
+}
+
+export interface Check {
+  /** Stable, such as `create-repeat`. */
+  readonly id: string;
+  /** What holds when it passes. */
+  readonly title: string;
+  readonly section: string;
+  readonly part: Part;
+  /** Checks that must not have failed; this one is skipped otherwise. */
+  readonly needs?: readonly string[];
+  /** @throws {CheckFailed} {CheckSkipped} */
+  run(bench: Bench, findings: Findings): Promise<void> | void;
+}
+
+/** `driver`: calls to its socket; `kubernetes`: claims in the sandbox; `answers`: what all answers together show. */
+export type Part = 'driver' | 'kubernetes' | 'answers';
+
+/** Ends a check with one failure. */
+export class CheckFailed extends Error {
+  override readonly name = 'CheckFailed';
+  readonly section: string | undefined;
+
+  constructor(message: string, section?: string) {
+    super(message);
+    this.section = section;
+  }
+}
+
+/** Ends a check that does not apply; the message says why. */
+export class CheckSkipped extends Error {
+  override readonly name = 'CheckSkipped';
+}
+
+export type Status = 'pass' | 'fail' | 'warn' | 'skip';
+
+export interface CheckResult {
+  readonly id: string;
+  readonly title: string;
+  readonly section: string;
+  readonly part: Part;
+  readonly status: Status;
+  readonly findings: readonly Finding[];
+  /** Why it was skipped, or what is worth a line. */
+  readonly notes: readonly string[];
+  readonly durationMs: number;
+}

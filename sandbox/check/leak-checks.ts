@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Bench } from './bench.ts';
+import { type Check, CheckSkipped, type Findings } from './check.ts';
+import { cleanUp } from './clean-up.ts';
+
+const pollMs = 250;
+/** Some drivers go on deleting after their answer. */
+const patienceMs = 3000;
+
+export const leakChecks: readonly Check[] = [
+  {
+    id: 'leak',
+    title: 'everything that was made is gone once it was deleted',
+    section: 'DeleteVolume',
+    part: 'answers',
+    async run(bench, findings) {
+      if (bench.ledger.made.length === 0) throw new CheckSkipped('no volume was made');
+      for (const text of await cleanUp(bench)) findings.fail(text);
+      if (bench.facts.controller.has('LIST_VOLUMES')) await leftInList(bench, findings);
+      else await leftByLookup(bench, findings);
+    },
+  },
+];
+
+async function leftInList(bench: Bench, findings: Findings): Promise<void> {
+  const { listedBefore } = bench;
+  if (listedBefore === undefined) throw new CheckSkipped('ListVolumes failed at the start');
+  const left = await settled(async () =>
+    (await bench.list())
+      .map(({ volume_id: id = '' }) => id)
+      .filter((id) => !listedBefore.has(id) && !bench.ledger.volumes.has(id)),
+  );
+  const deleted = left.filter((id) => bench.ledger.everMade.has(id));
+  const unknown = left.filter((id) => !bench.ledger.everMade.has(id));
+  if (deleted.length > 0) findings.fail(`deleted with OK, and still listed: ${some(deleted)}`);
+  if (unknown.length > 0)
+    findings.fail(`listed now, not before, and no answer had them: ${some(unknown)}`, 'CreateVolume');
+}
+
+/** Without a list, a volume that is gone is one that nobody finds. */
+async function leftByLookup(bench: Bench, findings: Findings): Promise<void> {
+  const found = async (id: string): Promise<boolean> => {
+    const answer = await bench.call('ValidateVolumeCapabilities', {
+      volume_id: id,
+      volume_capabilities: [bench.capability()],
+      secrets: bench.options.secrets,
+    });
+    return answer.ok || answer.code !== 'NOT_FOUND';
+  };
+  if (await found('csi-sandbox-no-volume')) {
+    throw new CheckSkipped(
+      'without LIST_VOLUMES, and with ValidateVolumeCapabilities that finds any id, nobody can tell',
+    );
+  }
+  const left = await settled(async () => {
+    const gone = [...bench.ledger.everMade].filter((id) => !bench.ledger.volumes.has(id));
+    const there = await Promise.all(gone.map(async (id) => ((await found(id)) ? [id] : [])));
+    return there.flat();
+  });
+  if (left.length > 0) findings.fail(`deleted with OK, and ValidateVolumeCapabilities still finds: ${some(left)}`);
+}
+
+async function settled(read: () => Promise<string[]>): Promise<string[]> {
+  const end = Date.now() + patienceMs;
+  for (;;) {
+    const left = await read();
+    if (left.length === 0 || Date.now() > end) return left;
+    await delay(pollMs);
+  }
+}
+
+function some(ids: readonly string[]): string {
+  const shown = ids.slice(0, 5).join(', ');
+  return ids.length > 5 ? `${shown} and ${ids.length - 5} more` : shown;
+}

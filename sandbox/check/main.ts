@@ -1,0 +1,61 @@
+/** The process edge of `csi-sandbox check`: flags in, a report and an exit code out. */
+import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { catalogue, chosen } from './catalogue.ts';
+import { CheckFlagError, type CheckSettings, checkUsage, parseCheckFlags } from './check-flags.ts';
+import { checkDriver } from './check-driver.ts';
+import type { CheckResult } from './check.ts';
+import { junitText } from './junit.ts';
+import { exitCode, resultText, summaryText } from './report.ts';
+import { waitForDriver } from './wait-for-driver.ts';
+
+const suites = { driver: 'calls to the driver', kubernetes: 'claims in Kubernetes', answers: 'all answers' } as const;
+
+async function main(argv: readonly string[]): Promise<number> {
+  const asked = parseCheckFlags(argv);
+  if (asked.kind === 'help') return print(checkUsage);
+  if (asked.kind === 'list')
+    return print(catalogue.map(({ id, section, title }) => `${id.padEnd(24)} ${title} [${section}]\n`).join(''));
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
+  const code = await run(asked.settings, stop.signal);
+  if (!stop.signal.aborted) return code;
+  return 128 + constants.signals[stop.signal.reason as NodeJS.Signals];
+}
+
+async function run(settings: CheckSettings, signal: AbortSignal): Promise<number> {
+  const note = (text: string): void => void process.stderr.write(`${text}\n`);
+  await waitForDriver({ socketPath: settings.socketPath, waitMs: settings.waitMs, signal, report: note });
+  const results = await checkDriver({
+    bench: settings,
+    checks: chosen(settings.only),
+    limitMs: settings.checkTimeoutMs,
+    signal,
+    report: (result) => void print(resultText(result)),
+  });
+  print(summaryText(results));
+  writeReports(settings, results);
+  return exitCode(results, settings);
+}
+
+function writeReports({ junit, json, strict }: CheckSettings, results: readonly CheckResult[]): void {
+  if (json !== undefined) writeFileSync(json, `${JSON.stringify({ results }, null, 2)}\n`);
+  if (junit === undefined) return;
+  const parts = Object.entries(suites).map(([part, name]) => ({
+    name,
+    results: results.filter((result) => result.part === part),
+  }));
+  writeFileSync(junit, junitText(parts, { strict }));
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`csi-sandbox check: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = error instanceof CheckFlagError ? 2 : 1;
+}
