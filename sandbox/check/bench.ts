@@ -12,6 +12,7 @@ import type {
   VolumeCapability,
 } from './csi-messages.ts';
 import { type DriverFacts, readFacts } from './facts.ts';
+import type { KubernetesBench } from './kubernetes-bench.ts';
 import { Ledger } from './ledger.ts';
 
 /** What the checks are made with. */
@@ -46,6 +47,10 @@ export class Bench implements Disposable {
   readonly client: CsiClient;
   /** Ids that ListVolumes had before anything was made; undefined where it cannot say. */
   listedBefore: ReadonlySet<string> | undefined;
+  /** Kills the driver and waits until it is ready again; undefined when nobody knows how to start it. */
+  restartDriver: (() => Promise<void>) | undefined;
+  /** The sandbox, started when it is first needed. */
+  kubernetes: () => Promise<KubernetesBench> = () => Promise.reject(new CheckSkipped('there is no sandbox'));
 
   private constructor(options: BenchOptions, parts: Pick<Bench, 'facts' | 'answers' | 'client'>) {
     this.options = options;
@@ -213,6 +218,15 @@ export class Bench implements Disposable {
 
   call<M extends Method>(method: M, request: object = {}): Promise<Answer<Responses[M]>> {
     return this.client.call(method, request);
+  }
+
+  /** Waits until the connection stands again after the driver has ended. */
+  async callable(): Promise<void> {
+    for (let left = maxRepeats; left > 0; left--) {
+      const answer = await this.call('Probe');
+      if (answer.ok || answer.code !== 'UNAVAILABLE') return;
+      await delay(pollMs);
+    }
   }
 
   /** The response. @throws {CheckFailed} for any status other than OK. */

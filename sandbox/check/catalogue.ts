@@ -1,9 +1,11 @@
 import { answerChecks } from './answer-checks.ts';
 import { changeChecks } from './change-checks.ts';
 import type { Check } from './check.ts';
+import { claimChecks } from './claim-checks.ts';
 import { copyChecks } from './copy-checks.ts';
 import { createChecks } from './create-checks.ts';
 import { deleteChecks } from './delete-checks.ts';
+import { faultChecks } from './fault-checks.ts';
 import { identityChecks } from './identity-checks.ts';
 import { leakChecks } from './leak-checks.ts';
 import { lookupChecks } from './lookup-checks.ts';
@@ -18,6 +20,8 @@ export const catalogue: readonly Check[] = ordered([
   ...deleteChecks,
   ...changeChecks,
   ...copyChecks,
+  ...claimChecks,
+  ...faultChecks,
   ...answerChecks,
   ...leakChecks,
 ]);

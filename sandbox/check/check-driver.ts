@@ -5,33 +5,90 @@
 import { Bench, type BenchOptions } from './bench.ts';
 import type { Check, CheckResult } from './check.ts';
 import { cleanUp } from './clean-up.ts';
+import { KubernetesBench } from './kubernetes-bench.ts';
 import { runChecks } from './runner.ts';
+import { waitForDriver } from './wait-for-driver.ts';
 
 export interface CheckDriverOptions {
   readonly bench: BenchOptions;
   readonly checks: readonly Check[];
   /** How long a check may take, in milliseconds. */
   readonly limitMs: number;
+  /** How long to wait until the driver is ready after a restart, in milliseconds. */
+  readonly waitMs: number;
+  /** Kills the driver, which then starts again. Undefined: nobody knows how. */
+  readonly killDriver?: (() => Promise<unknown>) | undefined;
+  /** Folder for the sidecar's log. Default: it goes with the sandbox. */
+  readonly logFolder?: string | undefined;
   /** Ends the run early; what was made is removed. */
   readonly signal: AbortSignal;
   readonly report: (result: CheckResult) => void;
 }
 
+const parts = ['driver', 'kubernetes', 'answers'] as const;
+
 /** @returns the results; fewer than checks when the signal has ended it. Never rejects for what a driver does. */
 export async function checkDriver(options: CheckDriverOptions): Promise<CheckResult[]> {
   const { checks, limitMs, signal, report } = options;
   using bench = await Bench.start(options.bench);
+  await using sandbox = new LazySandbox(bench, options);
+  bench.kubernetes = () => sandbox.started();
+  bench.restartDriver = restarting(bench, options);
   if (bench.facts.controller.has('LIST_VOLUMES')) {
     bench.listedBefore = await bench.list().then(ids, () => undefined);
   }
+  const results: CheckResult[] = [];
   try {
-    const of = (part: Check['part']): Check[] => checks.filter((check) => check.part === part);
-    const run = { bench, limitMs, signal, report };
-    const direct = await runChecks({ ...run, checks: of('driver') });
-    return [...direct, ...(await runChecks({ ...run, checks: of('answers') }, direct))];
+    for (const part of parts) {
+      const own = checks.filter((check) => check.part === part);
+      results.push(...(await runChecks({ bench, checks: own, limitMs, signal, report }, results)));
+      if (part === 'kubernetes') await sandbox.stop();
+    }
   } finally {
+    await sandbox.stop();
     await cleanUp(bench);
   }
+  return results;
+}
+
+/** The sandbox, started once, when it is first needed. */
+class LazySandbox implements AsyncDisposable {
+  readonly #bench: Bench;
+  readonly #options: CheckDriverOptions;
+  #starting: Promise<KubernetesBench> | undefined;
+
+  constructor(bench: Bench, options: CheckDriverOptions) {
+    this.#bench = bench;
+    this.#options = options;
+  }
+
+  started(): Promise<KubernetesBench> {
+    const { logFolder, signal } = this.#options;
+    this.#starting ??= KubernetesBench.start(this.#bench, { logFolder, signal });
+    return this.#starting;
+  }
+
+  /** Claims that are left keep their volumes, which are then deleted by calls to the driver. */
+  async stop(): Promise<void> {
+    const starting = this.#starting;
+    this.#starting = undefined;
+    const running = await starting?.catch(() => undefined);
+    await running?.[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+function restarting(bench: Bench, { killDriver, waitMs, signal }: CheckDriverOptions): Bench['restartDriver'] {
+  if (killDriver === undefined) return undefined;
+  const { socketPath } = bench.options;
+  return async () => {
+    await killDriver();
+    await waitForDriver({ socketPath, waitMs, signal, report: () => undefined });
+    await bench.callable();
+  };
 }
 
 function ids(volumes: readonly { volume_id?: string }[]): Set<string> {

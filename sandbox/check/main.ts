@@ -1,10 +1,13 @@
 /** The process edge of `csi-sandbox check`: flags in, a report and an exit code out. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import path from 'node:path';
+import { unreadyReason } from '../cluster/driver-client.ts';
 import { catalogue, chosen } from './catalogue.ts';
 import { CheckFlagError, type CheckSettings, checkUsage, parseCheckFlags } from './check-flags.ts';
 import { checkDriver } from './check-driver.ts';
 import type { CheckResult } from './check.ts';
+import { DriverProgram } from './driver-program.ts';
 import { junitText } from './junit.ts';
 import { exitCode, resultText, summaryText } from './report.ts';
 import { waitForDriver } from './wait-for-driver.ts';
@@ -24,18 +27,38 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 async function run(settings: CheckSettings, signal: AbortSignal): Promise<number> {
+  const { socketPath, waitMs, logFolder } = settings;
   const note = (text: string): void => void process.stderr.write(`${text}\n`);
-  await waitForDriver({ socketPath: settings.socketPath, waitMs: settings.waitMs, signal, report: note });
+  if (logFolder !== undefined) mkdirSync(logFolder, { recursive: true });
+  await using driver = await startDriver(settings);
+  await waitForDriver({ socketPath, waitMs, signal, report: note });
   const results = await checkDriver({
     bench: settings,
     checks: chosen(settings.only),
     limitMs: settings.checkTimeoutMs,
+    waitMs,
+    killDriver: driver === undefined ? undefined : () => driver.kill(),
+    logFolder,
     signal,
     report: (result) => void print(resultText(result)),
   });
   print(summaryText(results));
   writeReports(settings, results);
   return exitCode(results, settings);
+}
+
+/** Starts the driver if a command is given. @throws {CheckFlagError} when one runs already. */
+async function startDriver({
+  driverCommand,
+  socketPath,
+  logFolder,
+}: CheckSettings): Promise<DriverProgram | undefined> {
+  if (driverCommand === undefined) return undefined;
+  if (existsSync(socketPath) && (await unreadyReason(socketPath)) === undefined) {
+    throw new CheckFlagError(`--driver-command: a driver runs at ${socketPath} already; end it, or leave the flag out`);
+  }
+  const logFile = logFolder === undefined ? undefined : path.join(logFolder, 'driver.log');
+  return DriverProgram.start({ command: driverCommand, logFile });
 }
 
 function writeReports({ junit, json, strict }: CheckSettings, results: readonly CheckResult[]): void {

@@ -11,6 +11,8 @@ export interface ChildProgramOptions {
   readonly args: readonly string[];
   /** What it writes to standard error is added to this file. */
   readonly logFile: string;
+  /** Added to this process's environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const keptLines = 15;
@@ -27,9 +29,9 @@ export class ChildProgram implements AsyncDisposable {
   #stopping = false;
 
   /** Starts it. */
-  constructor({ what, args, logFile }: ChildProgramOptions) {
+  constructor({ what, args, logFile, env: further }: ChildProgramOptions) {
     this.what = what;
-    const env = { ...process.env };
+    const env = { ...process.env, ...further };
     delete env['KUBECONFIG']; // it would win over the flag
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
     this.#process = child;

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { textLogger } from '../../src/base/text-logger.ts';
+import type { SandboxClient } from '../api/client.ts';
 import { Sandbox } from '../sandbox.ts';
 import type { SandboxOptions } from '../sandbox.ts';
 import { ChildProgram } from './child-program.ts';
@@ -37,6 +38,8 @@ export interface ClusterOptions {
   readonly sidecarProgram?: readonly string[];
   /** Further flags for the sidecar. */
   readonly sidecarFlags?: readonly string[];
+  /** Added to the sidecar's environment. */
+  readonly sidecarEnv?: Readonly<Record<string, string>>;
   /** What goes wrong between the sidecar and the driver. Default: nothing. */
   readonly faults?: readonly CallFault[];
   /** A file with further faults, read again when it changes. */
@@ -53,6 +56,8 @@ export interface LocalCluster extends AsyncDisposable {
   readonly folder: string;
   readonly url: string;
   readonly kubeconfig: string;
+  /** The API as an administrator, in this process. */
+  readonly client: SandboxClient;
   readonly driver: DriverFacts;
   readonly driverSocket: string;
   readonly logFiles: readonly string[];
@@ -125,12 +130,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     cleanup.use(await CallProxy.start({ driverSocket, socketPath: calledSocket, faults: source, report }));
   }
   await keep(async (stop) => {
-    const { sidecarProgram = [sidecarFile()], sidecarFlags = [] } = options;
+    const { sidecarProgram = [sidecarFile()], sidecarFlags = [], sidecarEnv = {} } = options;
     const connections = [`--csi-address=${calledSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
     const sidecar = new ChildProgram({
       what: 'sidecar',
       args: [...sidecarProgram, ...connections, ...sidecarFlags],
       logFile: logFile('sidecar'),
+      env: sidecarEnv,
     });
     return await started(sidecar, sidecar.logs('Started provisioner controller'), stop);
   });
@@ -139,6 +145,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     folder,
     url: sandbox.url,
     kubeconfig: sandbox.kubeconfig,
+    client,
     driver,
     driverSocket,
     logFiles: [logFile('sidecar'), ...(options.driverSocket === undefined ? [logFile('driver')] : [])],

@@ -29,6 +29,7 @@ async function checked({
     },
     checks,
     limitMs: 120_000,
+    waitMs: 10_000,
     signal: new AbortController().signal,
     report: () => undefined,
   });

@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface DriverProgramOptions {
+  /** For `sh -c`. */
+  readonly command: string;
+  /** Takes what it prints. Default: nothing does. */
+  readonly logFile?: string | undefined;
+}
+
+const graceMs = 5000;
+const restartMs = 300;
+
+/** A driver that is started again whenever it ends, as a kubelet does; it and its children end together. */
+export class DriverProgram implements AsyncDisposable {
+  readonly #command: string;
+  readonly #log: WriteStream | undefined;
+  #child: ChildProcess | undefined;
+  #stopping = false;
+  /** How it ended last; undefined if it never has. */
+  lastEnd: string | undefined;
+  readonly #running: Promise<void>;
+
+  private constructor({ command, logFile }: DriverProgramOptions) {
+    this.#command = command;
+    this.#log = logFile === undefined ? undefined : createWriteStream(logFile, { flags: 'a' });
+    this.#running = this.#keep();
+  }
+
+  /** Starts it; it may not be ready yet. */
+  static start(options: DriverProgramOptions): DriverProgram {
+    return new DriverProgram(options);
+  }
+
+  /** As a crash; resolves when it has ended. It starts again. */
+  async kill(): Promise<void> {
+    const ended = this.#child === undefined ? Promise.resolve() : once(this.#child, 'exit');
+    this.#signal('SIGKILL');
+    await ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping = true;
+    this.#signal('SIGTERM');
+    const late = setTimeout(() => this.#signal('SIGKILL'), graceMs);
+    await this.#running;
+    clearTimeout(late);
+    this.#signal('SIGKILL'); // a child that has outlived its shell
+    this.#log?.end();
+  }
+
+  async #keep(): Promise<void> {
+    do {
+      const child = spawn('sh', ['-c', this.#command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+      this.#child = child;
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => this.#log?.write(text));
+      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+      this.lastEnd = signal === null ? `exit code ${code ?? '?'}` : `signal ${signal}`;
+      if (!this.#stopping) await delay(restartMs);
+    } while (!this.#stopping);
+  }
+
+  /** To its process group: a shell passes signals on to nobody. */
+  #signal(signal: NodeJS.Signals): void {
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // has ended
+    }
+  }
+}

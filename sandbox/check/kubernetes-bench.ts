@@ -1,0 +1,205 @@
+/** The sandbox with the sidecar in front of the driver under check, and what one does in it. */
+import { randomUUID } from 'node:crypto';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SandboxClient, SandboxObject } from '../api/client.ts';
+import { type LocalCluster, startCluster } from '../cluster/cluster.ts';
+import { type Claim, resources, type Volume } from '../control-plane/objects.ts';
+import type { Bench } from './bench.ts';
+import { CheckFailed } from './check.ts';
+import type { StringMap } from './csi-messages.ts';
+import { makeClasses } from './kubernetes-objects.ts';
+
+export const namespace = 'default';
+const pollMs = 50;
+
+/** What a claim asks for besides a gigabyte or so, once. */
+export interface ClaimWishes {
+  readonly late?: boolean;
+  readonly accessMode?: string;
+  readonly block?: boolean;
+  readonly dataSource?: { readonly kind: string; readonly name: string; readonly apiGroup?: string };
+  readonly attributesClass?: string;
+}
+
+export interface BoundClaim {
+  readonly name: string;
+  readonly volume: Volume;
+  /** The driver's id of the volume. */
+  readonly handle: string;
+}
+
+export class KubernetesBench implements AsyncDisposable {
+  readonly client: SandboxClient;
+  /** Names of the nodes that the driver serves. */
+  readonly nodes: readonly string[];
+  /** Lines of the proxy about faults. */
+  readonly faults: string[];
+  readonly #bench: Bench;
+  readonly #cluster: LocalCluster;
+  readonly #faultFile: string;
+
+  private constructor(
+    bench: Bench,
+    parts: { cluster: LocalCluster; faultFile: string; faults: string[]; nodes: string[] },
+  ) {
+    this.#bench = bench;
+    this.#cluster = parts.cluster;
+    this.#faultFile = parts.faultFile;
+    this.faults = parts.faults;
+    this.nodes = parts.nodes;
+    this.client = parts.cluster.client;
+  }
+
+  /** @throws when the sandbox cannot be started with this driver; nothing is left running then. */
+  static async start(
+    bench: Bench,
+    { logFolder, signal }: { logFolder: string | undefined; signal: AbortSignal },
+  ): Promise<KubernetesBench> {
+    const folder = await mkdtemp(path.join(tmpdir(), 'check-'));
+    const faultFile = path.join(folder, 'faults');
+    const faults: string[] = [];
+    const further = bench.options.nodes.map(({ name }) => ({ name }));
+    const own = ['node-1', 'node-2'].filter((name) => further.every((other) => other.name !== name));
+    const cluster = await startCluster({
+      driverSocket: bench.options.socketPath,
+      sandbox: { nodes: [...own.map((name) => ({ name })), ...further] },
+      sidecarFlags: sidecarFlags(bench),
+      sidecarEnv: { NAMESPACE: namespace, POD_NAME: 'check' },
+      faultFile,
+      signal,
+      report: (text) => void faults.push(text),
+      ...(logFolder !== undefined && { logFolder }),
+    });
+    const nodes = [...own, ...further.map(({ name }) => name)];
+    const started = new KubernetesBench(bench, { cluster, faultFile, faults, nodes });
+    started.labelNodes();
+    makeClasses(started.client, bench, cluster.driver.name);
+    return started;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#cluster[Symbol.asyncDispose]();
+    await rm(path.dirname(this.#faultFile), { recursive: true, force: true });
+  }
+
+  /** Gives the further nodes their segments, which a driver's restart takes from them. */
+  labelNodes(): void {
+    for (const { name, segments } of this.#bench.options.nodes) {
+      const node = this.client.get(resources.nodes, { name });
+      if (node === undefined) continue;
+      const labels = { ...node.metadata.labels, ...segments };
+      this.client.update(resources.nodes, { ...node, metadata: { ...node.metadata, labels } });
+    }
+  }
+
+  /** What goes wrong from now on between the sidecar and the driver, such as `CreateVolume:drop:1`; nothing without. */
+  spoil(fault?: string): void {
+    if (fault === undefined) {
+      rmSync(this.#faultFile, { force: true });
+      return;
+    }
+    writeFileSync(`${this.#faultFile}.new`, `${fault}\n`);
+    renameSync(`${this.#faultFile}.new`, this.#faultFile);
+  }
+
+  /** Makes a claim. @returns its name. */
+  claim({ late = false, accessMode = 'ReadWriteOnce', block = false, ...wishes }: ClaimWishes = {}): string {
+    const name = `check-${randomUUID().slice(0, 8)}`;
+    this.client.create(resources.claims, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name, namespace },
+      spec: {
+        storageClassName: late ? 'check-late' : 'check',
+        accessModes: [accessMode],
+        volumeMode: block ? 'Block' : 'Filesystem',
+        resources: { requests: { storage: String(this.#bench.options.sizeBytes) } },
+        ...(wishes.dataSource !== undefined && { dataSource: wishes.dataSource }),
+        ...(wishes.attributesClass !== undefined && { volumeAttributesClassName: wishes.attributesClass }),
+      },
+    });
+    return name;
+  }
+
+  /** Waits until the claim is Bound. @throws {CheckFailed} after a while, with the last event of the claim. */
+  async bound(name: string): Promise<BoundClaim> {
+    const volumeName = await this.#until(
+      () => {
+        const claim = this.client.get(resources.claims, { namespace, name }) as Claim | undefined;
+        return claim?.status?.phase === 'Bound' ? claim.spec.volumeName : undefined;
+      },
+      () => `claim ${name} is not Bound: ${this.lastEvent(name)}`,
+    );
+    const volume = this.client.get(resources.volumes, { name: volumeName }) as Volume;
+    const { volumeHandle: handle = '' } = (volume.spec.csi ?? {}) as { volumeHandle?: string };
+    this.#bench.ledger.volumes.add(handle);
+    this.#bench.ledger.everMade.add(handle);
+    return { name, volume, handle };
+  }
+
+  /** Deletes the claim and waits until its volume is gone. @throws {CheckFailed} after a while. */
+  async remove({ name, volume, handle }: BoundClaim): Promise<void> {
+    this.client.delete(resources.claims, { namespace, name });
+    const volumeName = volume.metadata.name;
+    await this.#until(
+      () => (this.client.get(resources.volumes, { name: volumeName }) === undefined ? true : undefined),
+      () => `PersistentVolume ${volumeName} is not deleted: ${this.lastEvent(volumeName)}`,
+    );
+    this.#bench.ledger.volumes.delete(handle);
+  }
+
+  /** Waits for something in the API. @throws {CheckFailed} after a while. */
+  async until<T>(read: () => T | undefined, otherwise: string): Promise<T> {
+    return await this.#until(read, () => otherwise);
+  }
+
+  /** The newest warning about an object, else its newest event. */
+  lastEvent(name: string): string {
+    const events = this.client
+      .list({ group: '', version: 'v1', plural: 'events' })
+      .filter((event) => (event['involvedObject'] as { name?: string } | undefined)?.name === name)
+      .toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)));
+    const warnings = events.filter((event) => event['type'] === 'Warning');
+    const last = warnings.at(-1) ?? events.at(-1);
+    return last === undefined ? 'there is no event of it' : String(last['message']);
+  }
+
+  async #until<T>(read: () => T | undefined, otherwise: () => string): Promise<T> {
+    const end = Date.now() + 3 * this.#bench.options.timeoutMs + 15_000;
+    for (;;) {
+      const found = read();
+      if (found !== undefined) return found;
+      if (Date.now() > end) throw new CheckFailed(otherwise());
+      await delay(pollMs);
+    }
+  }
+}
+
+function timeOf(event: SandboxObject): string {
+  const { lastTimestamp, eventTime } = event as { lastTimestamp?: string | null; eventTime?: string | null };
+  return lastTimestamp ?? eventTime ?? event.metadata.creationTimestamp ?? '';
+}
+
+function sidecarFlags({ facts, options }: Bench): string[] {
+  return [
+    `--timeout=${options.timeoutMs}ms`,
+    '--retry-interval-start=200ms',
+    '--retry-interval-max=2s',
+    ...(facts.controller.has('GET_CAPACITY')
+      ? ['--enable-capacity', '--capacity-ownerref-level=-1', '--capacity-for-immediate-binding']
+      : []),
+  ];
+}
+
+/** Whether a volume may be used on a node with these labels. */
+export function reaches(volume: Volume, labels: StringMap): boolean {
+  const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms;
+  if (terms === undefined) return true;
+  return terms.some(({ matchExpressions = [] }) =>
+    matchExpressions.every(({ key, values = [] }) => values.includes(labels[key] ?? '')),
+  );
+}
