@@ -12,7 +12,18 @@ export const answerChecks: readonly Check[] = [
     title: 'every volume_id has 1 to 128 bytes and belongs to one name',
     section: 'CreateVolume, volume_id',
     part: 'answers',
-    run: (bench, findings) => checkIds(made(bench), findings),
+    run: (bench, findings) =>
+      checkIds(
+        made(bench).filter(({ request }) => isUsual(request.name)),
+        findings,
+      ),
+  },
+  {
+    id: 'snapshot-id',
+    title: 'every snapshot_id has at most 128 bytes',
+    section: 'Size Limits',
+    part: 'answers',
+    run: ({ ledger }, findings) => checkSnapshotIds([...ledger.everTaken], findings),
   },
   {
     id: 'volume-context',
@@ -63,6 +74,17 @@ function once(texts: readonly string[], report: (text: string) => void): void {
   if (all.length > 3) report(`and ${all.length - 3} more of this kind`);
 }
 
+/** Kubernetes sends no longer names than those of a prefix and a UID. */
+function isUsual(name: string): boolean {
+  return Buffer.byteLength(name) <= 64;
+}
+
+function checkSnapshotIds(ids: readonly string[], findings: Findings): void {
+  if (ids.length === 0) throw new CheckSkipped('no snapshot was made');
+  const bytes = Math.max(...ids.map((id) => Buffer.byteLength(id)));
+  if (bytes > maxStringBytes) findings.fail(`snapshot_id has ${bytes} bytes; at most ${maxStringBytes} are allowed`);
+}
+
 function checkIds(all: readonly MadeVolume[], findings: Findings): void {
   const ids = all.map(({ volume }) => volume.volume_id ?? '');
   if (ids.includes('')) findings.fail('volume_id is empty, and the field is REQUIRED');
@@ -110,7 +132,9 @@ function topologyMistakes(bench: Bench, { request, volume }: MadeVolume): string
   if (nodes.length > 0 && !places.some((place) => nodes.some((node) => covers(place, node)))) {
     return [`the volume is in ${where}, where no node is; the nodes are in ${JSON.stringify(nodes)}`];
   }
-  if (asked.length > 0 && !places.some((place) => asked.some((term) => covers(place, term)))) {
+  // A driver that takes a segment which no node has is told so once, by create-elsewhere.
+  const served = asked.some((term) => nodes.some((node) => covers(term, node)));
+  if (served && !places.some((place) => asked.some((term) => covers(place, term)))) {
     return [`asked for ${JSON.stringify(asked)}, the volume is in ${where}`];
   }
   return [];

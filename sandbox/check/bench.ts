@@ -165,7 +165,7 @@ export class Bench implements Disposable {
       this.call('CreateSnapshot', { name, source_volume_id: sourceId, secrets, parameters: {} }),
     );
     const id = answer.ok ? (answer.response.snapshot?.snapshot_id ?? '') : '';
-    if (id !== '') this.ledger.snapshots.add(id);
+    if (id !== '') for (const ids of [this.ledger.snapshots, this.ledger.everTaken]) ids.add(id);
     return answer;
   }
 

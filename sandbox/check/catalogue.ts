@@ -50,6 +50,7 @@ export function chosen(ids: readonly string[]): Check[] {
     if (check === undefined) throw new RangeError(`there is no check ${JSON.stringify(id)}; see --list`);
     wanted.add(id);
     check.needs?.forEach(want);
+    if (check.part === 'answers') want('create'); // else there is no answer to judge
   };
   ids.forEach(want);
   return catalogue.filter(({ id }) => wanted.has(id));

@@ -3,7 +3,7 @@
  * end it looks at all answers together and at what is left.
  */
 import { Bench, type BenchOptions } from './bench.ts';
-import type { Check, CheckResult } from './check.ts';
+import { type Check, CheckFailed, type CheckResult } from './check.ts';
 import { cleanUp } from './clean-up.ts';
 import { KubernetesBench } from './kubernetes-bench.ts';
 import { runChecks } from './runner.ts';
@@ -86,7 +86,11 @@ function restarting(bench: Bench, { killDriver, waitMs, signal }: CheckDriverOpt
   const { socketPath } = bench.options;
   return async () => {
     await killDriver();
-    await waitForDriver({ socketPath, waitMs, signal, report: () => undefined });
+    try {
+      await waitForDriver({ socketPath, waitMs, signal, report: () => undefined });
+    } catch (error) {
+      throw new CheckFailed(`killed and started again: ${(error as Error).message}`);
+    }
     await bench.callable();
   };
 }

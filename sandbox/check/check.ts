@@ -32,8 +32,11 @@ export interface Check {
   run(bench: Bench, findings: Findings): Promise<void> | void;
 }
 
-/** `driver`: calls to its socket; `kubernetes`: claims in the sandbox; `answers`: what all answers together show. */
-export type Part = 'driver' | 'kubernetes' | 'answers';
+/**
+ * `driver`: calls to its socket; `kubernetes`: claims in the sandbox; `answers`: what all answers together show;
+ * `sanity`: a test of csi-sanity.
+ */
+export type Part = 'driver' | 'kubernetes' | 'answers' | 'sanity';
 
 /** Ends a check with one failure. */
 export class CheckFailed extends Error {

@@ -15,7 +15,7 @@ export async function cleanUp(bench: Bench): Promise<string[]> {
       const answer = await call(id);
       if (answer.ok) continue;
       failures.push(`${what} ${id} is left behind: ${bench.described(answer)}`);
-      if (answer.stalled) return; // so will the others
+      if (answer.stalled || answer.code === 'UNAVAILABLE') return; // so will the others
     }
   };
   await remove('snapshot', [...ledger.snapshots], (id) => bench.tryDeleteSnapshot(id));
@@ -27,6 +27,6 @@ export async function cleanUp(bench: Bench): Promise<string[]> {
 async function findUncertain(bench: Bench): Promise<void> {
   for (const request of bench.ledger.uncertain.values()) {
     const answer = await bench.tryCreate(request);
-    if (!answer.ok && answer.stalled) return;
+    if (!answer.ok && (answer.stalled || answer.code === 'UNAVAILABLE')) return;
   }
 }

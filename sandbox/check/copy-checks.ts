@@ -5,7 +5,6 @@ import type { Bench } from './bench.ts';
 import type { Check, Findings } from './check.ts';
 import type { ContentSource } from './csi-messages.ts';
 import { expectCode, expectOk, judgeUnknown } from './expected-code.ts';
-import { maxStringBytes } from './size-limits.ts';
 
 export const copyChecks: readonly Check[] = [
   {
@@ -165,10 +164,7 @@ async function makeOf(bench: Bench, findings: Findings, source: ContentSource): 
 async function snapshot(bench: Bench, findings: Findings): Promise<void> {
   bench.needController('CREATE_DELETE_SNAPSHOT');
   const volume = await bench.create();
-  const { id, snapshot } = await bench.snapshot(volume.id);
-  const bytes = Buffer.byteLength(id);
-  if (bytes > maxStringBytes)
-    findings.fail(`snapshot_id has ${bytes} bytes; at most ${maxStringBytes} are allowed`, 'Size Limits');
+  const { snapshot } = await bench.snapshot(volume.id);
   if (snapshot.source_volume_id !== volume.id) {
     findings.fail(
       `source_volume_id is ${JSON.stringify(snapshot.source_volume_id ?? '')} and not ${JSON.stringify(volume.id)}`,

@@ -4,6 +4,7 @@ import { type Check, CheckSkipped, type Findings } from './check.ts';
 import type { Answer } from './csi-client.ts';
 import type { Responses, Volume } from './csi-messages.ts';
 import { expectCode } from './expected-code.ts';
+import { maxStringBytes } from './size-limits.ts';
 import { covers } from './topology-rules.ts';
 
 const section = 'CreateVolume';
@@ -95,7 +96,11 @@ export const createChecks: readonly Check[] = [
     async run(bench, findings) {
       const request = bench.request();
       const answer = await bench.tryCreate({ ...request, name: request.name.padEnd(128, 'x') });
+      const { volume_id: id = '' } = (answer.ok ? answer.response.volume : undefined) ?? {};
+      const bytes = Buffer.byteLength(id);
       if (!answer.ok) findings.warn(`a name of 128 bytes is refused: ${bench.described(answer)}`);
+      if (bytes > maxStringBytes)
+        findings.warn(`with a name of 128 bytes, volume_id has ${bytes}; at most 128 are allowed`);
     },
   },
   {

@@ -15,6 +15,8 @@ export class Ledger {
   /** Ids of all volumes that there have ever been. */
   readonly everMade = new Set<string>();
   readonly snapshots = new Set<string>();
+  /** Ids of all snapshots that there have ever been. */
+  readonly everTaken = new Set<string>();
   /** Volume and node of each attachment, as JSON. */
   readonly attached = new Set<string>();
   /** Requests without an answer, by name: there may be a volume. */

@@ -10,9 +10,15 @@ import type { CheckResult } from './check.ts';
 import { DriverProgram } from './driver-program.ts';
 import { junitText } from './junit.ts';
 import { exitCode, resultText, summaryText } from './report.ts';
+import { runSanity } from './sanity.ts';
 import { waitForDriver } from './wait-for-driver.ts';
 
-const suites = { driver: 'calls to the driver', kubernetes: 'claims in Kubernetes', answers: 'all answers' } as const;
+const suites = {
+  driver: 'calls to the driver',
+  kubernetes: 'claims in Kubernetes',
+  answers: 'all answers',
+  sanity: 'csi-sanity',
+} as const;
 
 async function main(argv: readonly string[]): Promise<number> {
   const asked = parseCheckFlags(argv);
@@ -21,8 +27,12 @@ async function main(argv: readonly string[]): Promise<number> {
     return print(catalogue.map(({ id, section, title }) => `${id.padEnd(24)} ${title} [${section}]\n`).join(''));
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
-  const code = await run(asked.settings, stop.signal);
-  if (!stop.signal.aborted) return code;
+  try {
+    const code = await run(asked.settings, stop.signal);
+    if (!stop.signal.aborted) return code;
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  }
   return 128 + constants.signals[stop.signal.reason as NodeJS.Signals];
 }
 
@@ -42,6 +52,7 @@ async function run(settings: CheckSettings, signal: AbortSignal): Promise<number
     signal,
     report: (result) => void print(resultText(result)),
   });
+  results.push(...(await sanityResults(settings, signal)));
   print(summaryText(results));
   writeReports(settings, results);
   return exitCode(results, settings);
@@ -59,6 +70,15 @@ async function startDriver({
   }
   const logFile = logFolder === undefined ? undefined : path.join(logFolder, 'driver.log');
   return DriverProgram.start({ command: driverCommand, logFile });
+}
+
+/** Of its tests those that passed are counted, the others shown. */
+async function sanityResults(settings: CheckSettings, signal: AbortSignal): Promise<CheckResult[]> {
+  const { sanity: program } = settings;
+  if (program === undefined || signal.aborted) return [];
+  const results = await runSanity({ ...settings, program, signal });
+  for (const result of results) if (result.status !== 'pass') print(resultText(result));
+  return results;
 }
 
 function writeReports({ junit, json, strict }: CheckSettings, results: readonly CheckResult[]): void {

@@ -3,7 +3,7 @@ import { printable } from '../../src/base/printable.ts';
 import type { CheckResult, Status } from './check.ts';
 
 /** A line for the check, and one for each further finding. */
-export function resultText({ status, id, title, section, findings, notes }: CheckResult): string {
+export function resultText({ status, id, title, section, part, findings, notes }: CheckResult): string {
   const details = [
     ...findings.map(
       (finding) => `${finding.level === 'warn' ? 'warning: ' : ''}${finding.message} [${finding.section}]`,
@@ -12,14 +12,19 @@ export function resultText({ status, id, title, section, findings, notes }: Chec
   ];
   const head = `${status.padEnd(4)}  ${id}`;
   if (status === 'pass' && details.length === 0) return `${head.padEnd(30)} ${title} [${section}]\n`;
-  if (status === 'skip') return `${head.padEnd(30)} ${printable(details.join('; '))}\n`;
-  return [`${head.padEnd(30)} ${title}`, ...details.map((text) => `        ${printable(text)}`), ''].join('\n');
+  if (status === 'skip') {
+    const what = part === 'sanity' ? [title, ...details] : details;
+    return `${head.padEnd(30)} ${printable(what.join(': '))}\n`;
+  }
+  return [`${head.padEnd(30)} ${printable(title)}`, ...details.map((text) => `        ${printable(text)}`), ''].join(
+    '\n',
+  );
 }
 
 /** One line that counts them. */
 export function summaryText(results: readonly CheckResult[]): string {
   const count = (status: Status): number => results.filter((result) => result.status === status).length;
-  const failed = results.filter(({ status }) => status === 'fail').map(({ id }) => id);
+  const failed = [...new Set(results.filter(({ status }) => status === 'fail').map(({ id }) => id))];
   const counts = `${count('pass')} passed, ${count('fail')} failed, ${count('warn')} with warnings, ${count('skip')} skipped`;
   return failed.length === 0 ? `${counts}\n` : `${counts}\nfailed: ${failed.join(' ')}\n`;
 }

@@ -19,7 +19,9 @@ export async function waitForDriver({ socketPath, waitMs, signal, report }: Wait
     const reason = existsSync(socketPath) ? await unreadyReason(socketPath) : 'there is no such socket';
     if (reason === undefined) return;
     if (Date.now() > end)
-      throw new Error(`no CSI driver is ready at ${socketPath} after ${waitMs / 1000} s (--wait): ${reason}`);
+      throw new Error(
+        `no CSI driver is ready at ${socketPath} after ${waitMs / 1000} s (--wait): ${reason.trim().replace(/\s*Resolution note:$/, '')}`,
+      );
     if (round === 0) report(`Waiting for a CSI driver at ${socketPath}: ${reason}`);
     await delay(pollMs);
   }

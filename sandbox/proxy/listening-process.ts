@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import path from 'node:path';
 
 /**
  * The process that listens on a unix socket, as Linux shows it below /proc.
@@ -11,10 +12,15 @@ export function listeningProcess(socketPath: string): number | undefined {
   return processes().find((pid) => descriptors(pid).includes(`socket:[${inode}]`));
 }
 
-/** Of the socket that was bound to the path last: one of a process that has ended may have had it before. */
+/**
+ * Of the socket that was bound to the path last: one of a process that has ended may have had it before. Some Go drivers bind to
+ * `//path`.
+ */
 function inodeOf(socketPath: string): string | undefined {
   const lines = read(() => readFileSync('/proc/net/unix', 'utf8').split('\n'), []);
-  const bound = lines.map((line) => line.trim().split(/\s+/)).filter(([, , , , , , , path]) => path === socketPath);
+  const bound = lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , , , , , at = '']) => path.normalize(at) === socketPath);
   return bound.at(-1)?.[6];
 }
 
