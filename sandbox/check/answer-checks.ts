@@ -1,10 +1,11 @@
 /** What all answers of a run show. Made at the end. */
 import type { Bench } from './bench.ts';
-import { type Check, CheckSkipped, type Findings } from './check.ts';
+import type { Check, Findings } from './check.ts';
 import { described } from './csi-client.ts';
 import type { MadeVolume } from './ledger.ts';
 import { mapBytes, maxMapBytes, maxStringBytes } from './size-limits.ts';
 import { covers, segmentMistakes } from './topology-rules.ts';
+import { CheckSkipped } from './outcome.ts';
 
 export const answerChecks: readonly Check[] = [
   {

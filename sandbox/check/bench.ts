@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CheckFailed, CheckSkipped } from './check.ts';
 import { type Answer, CsiClient, described } from './csi-client.ts';
 import type {
   CreateVolumeRequest,
@@ -12,25 +11,10 @@ import type {
   VolumeCapability,
 } from './csi-messages.ts';
 import { type DriverFacts, readFacts } from './facts.ts';
+import type { BenchOptions } from './bench-options.ts';
 import type { KubernetesBench } from './kubernetes-bench.ts';
 import { Ledger } from './ledger.ts';
-
-/** What the checks are made with. */
-export interface BenchOptions {
-  readonly socketPath: string;
-  /** How long a call may take, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Parameters of the StorageClass. */
-  readonly classParameters: StringMap;
-  /** Go with every call that takes secrets. */
-  readonly secrets: StringMap;
-  /** Size of a volume, in bytes. */
-  readonly sizeBytes: bigint;
-  /** For ControllerModifyVolume; empty: only what must fail is tried. */
-  readonly mutableParameters: StringMap;
-  /** Segments of further nodes that the driver serves. */
-  readonly nodes: readonly { readonly name: string; readonly segments: StringMap }[];
-}
+import { CheckFailed, CheckSkipped } from './outcome.ts';
 
 const reservedPrefix = 'csi.storage.k8s.io/';
 const pollMs = 200;

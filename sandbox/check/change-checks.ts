@@ -1,10 +1,11 @@
 /** Expansion, modification, and capacity. */
 import { randomUUID } from 'node:crypto';
 import type { Bench } from './bench.ts';
-import { type Check, CheckSkipped, type Findings } from './check.ts';
+import type { Check, Findings } from './check.ts';
 import type { Answer } from './csi-client.ts';
 import type { Responses, StringMap, VolumeCapability } from './csi-messages.ts';
 import { expectCode, expectOk } from './expected-code.ts';
+import { CheckSkipped } from './outcome.ts';
 
 export const changeChecks: readonly Check[] = [
   {

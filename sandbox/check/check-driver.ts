@@ -2,12 +2,14 @@
  * `csi-sandbox check`: does to a driver what Kubernetes will do to it. First by calls to its socket, then in a sandbox, and at the
  * end it looks at all answers together and at what is left.
  */
-import { Bench, type BenchOptions } from './bench.ts';
-import { type Check, CheckFailed, type CheckResult } from './check.ts';
+import { Bench } from './bench.ts';
+import type { BenchOptions } from './bench-options.ts';
+import type { Check, CheckResult } from './check.ts';
 import { cleanUp } from './clean-up.ts';
 import { KubernetesBench } from './kubernetes-bench.ts';
 import { runChecks } from './runner.ts';
 import { waitForDriver } from './wait-for-driver.ts';
+import { CheckFailed } from './outcome.ts';
 
 export interface CheckDriverOptions {
   readonly bench: BenchOptions;

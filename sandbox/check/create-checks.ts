@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Bench, idOf } from './bench.ts';
-import { type Check, CheckSkipped, type Findings } from './check.ts';
+import type { Check, Findings } from './check.ts';
 import type { Answer } from './csi-client.ts';
 import type { Responses, Volume } from './csi-messages.ts';
 import { expectCode } from './expected-code.ts';
 import { maxStringBytes } from './size-limits.ts';
 import { covers } from './topology-rules.ts';
+import { CheckSkipped } from './outcome.ts';
 
 const section = 'CreateVolume';
 const errors = 'CreateVolume Errors';

@@ -1,7 +1,8 @@
 /** What happens to claims when calls go wrong between the sidecar and the driver, or the driver ends amid them. */
 import type { Bench } from './bench.ts';
-import { type Check, CheckSkipped, type Findings } from './check.ts';
+import type { Check, Findings } from './check.ts';
 import type { KubernetesBench } from './kubernetes-bench.ts';
+import { CheckSkipped } from './outcome.ts';
 
 const part = 'kubernetes';
 

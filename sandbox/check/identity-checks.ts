@@ -1,7 +1,8 @@
 import type { Bench } from './bench.ts';
-import { type Check, CheckSkipped, type Findings } from './check.ts';
+import type { Check, Findings } from './check.ts';
 import type { Method } from './csi-messages.ts';
 import { prefixes, segmentMistakes } from './topology-rules.ts';
+import { CheckSkipped } from './outcome.ts';
 
 const pluginName = /^[A-Za-z0-9]([-.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/;
 

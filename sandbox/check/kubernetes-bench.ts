@@ -8,10 +8,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxClient, SandboxObject } from '../api/client.ts';
 import { type LocalCluster, startCluster } from '../cluster/cluster.ts';
 import { type Claim, resources, type Volume } from '../control-plane/objects.ts';
-import type { Bench } from './bench.ts';
-import { CheckFailed } from './check.ts';
+import type { BenchOptions } from './bench-options.ts';
+import type { DriverFacts } from './facts.ts';
+import type { Ledger } from './ledger.ts';
 import type { StringMap } from './csi-messages.ts';
 import { makeClasses } from './kubernetes-objects.ts';
+import { CheckFailed } from './outcome.ts';
 
 export const namespace = 'default';
 const pollMs = 50;
@@ -32,18 +34,25 @@ export interface BoundClaim {
   readonly handle: string;
 }
 
+/** What the sandbox needs of the bench. */
+export interface DriverUnderCheck {
+  readonly options: BenchOptions;
+  readonly facts: DriverFacts;
+  readonly ledger: Ledger;
+}
+
 export class KubernetesBench implements AsyncDisposable {
   readonly client: SandboxClient;
   /** Names of the nodes that the driver serves. */
   readonly nodes: readonly string[];
   /** Lines of the proxy about faults. */
   readonly faults: string[];
-  readonly #bench: Bench;
+  readonly #bench: DriverUnderCheck;
   readonly #cluster: LocalCluster;
   readonly #faultFile: string;
 
   private constructor(
-    bench: Bench,
+    bench: DriverUnderCheck,
     parts: { cluster: LocalCluster; faultFile: string; faults: string[]; nodes: string[] },
   ) {
     this.#bench = bench;
@@ -56,7 +65,7 @@ export class KubernetesBench implements AsyncDisposable {
 
   /** @throws when the sandbox cannot be started with this driver; nothing is left running then. */
   static async start(
-    bench: Bench,
+    bench: DriverUnderCheck,
     { logFolder, signal }: { logFolder: string | undefined; signal: AbortSignal },
   ): Promise<KubernetesBench> {
     const folder = await mkdtemp(path.join(tmpdir(), 'check-'));
@@ -77,7 +86,7 @@ export class KubernetesBench implements AsyncDisposable {
     const nodes = [...own, ...further.map(({ name }) => name)];
     const started = new KubernetesBench(bench, { cluster, faultFile, faults, nodes });
     started.labelNodes();
-    makeClasses(started.client, bench, cluster.driver.name);
+    makeClasses(started.client, bench.options, cluster.driver.name);
     return started;
   }
 
@@ -184,7 +193,7 @@ function timeOf(event: SandboxObject): string {
   return lastTimestamp ?? eventTime ?? event.metadata.creationTimestamp ?? '';
 }
 
-function sidecarFlags({ facts, options }: Bench): string[] {
+function sidecarFlags({ facts, options }: DriverUnderCheck): string[] {
   return [
     `--timeout=${options.timeoutMs}ms`,
     '--retry-interval-start=200ms',

@@ -1,6 +1,6 @@
 import type { SandboxClient } from '../api/client.ts';
 import { resources } from '../control-plane/objects.ts';
-import type { Bench } from './bench.ts';
+import type { BenchOptions } from './bench-options.ts';
 
 const storage = 'storage.k8s.io/v1';
 const secretName = 'check-secret';
@@ -8,8 +8,8 @@ const secretName = 'check-secret';
 const secretKeys = ['provisioner-secret'];
 
 /** Makes the classes `check` and `check-late`, and the Secret and the VolumeAttributesClass that they need. */
-export function makeClasses(client: SandboxClient, bench: Bench, provisioner: string): void {
-  const { classParameters, mutableParameters, secrets } = bench.options;
+export function makeClasses(client: SandboxClient, options: BenchOptions, provisioner: string): void {
+  const { classParameters, mutableParameters, secrets } = options;
   const secretParameters = Object.keys(secrets).length === 0 ? {} : makeSecret(client, secrets);
   const common = { apiVersion: storage, kind: 'StorageClass', provisioner, allowVolumeExpansion: true };
   for (const [name, mode] of [

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Bench } from './bench.ts';
-import { type Check, CheckSkipped, type Findings } from './check.ts';
+import type { Check, Findings } from './check.ts';
 import { cleanUp } from './clean-up.ts';
+import { CheckSkipped } from './outcome.ts';
 
 const pollMs = 250;
 /** Some drivers go on deleting after their answer. */

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Bench } from './bench.ts';
-import { type Check, CheckSkipped, type Findings } from './check.ts';
+import type { Check, Findings } from './check.ts';
 import { expectCode, expectOk } from './expected-code.ts';
 import { mapBytes, maxMapBytes } from './size-limits.ts';
+import { CheckSkipped } from './outcome.ts';
 
 const section = 'ControllerPublishVolume';
 

@@ -1,14 +1,7 @@
 import { untilAborted } from '../../src/base/abort.ts';
 import type { Bench } from './bench.ts';
-import {
-  type Check,
-  CheckFailed,
-  type CheckResult,
-  CheckSkipped,
-  type Finding,
-  type Findings,
-  type Status,
-} from './check.ts';
+import type { Check, CheckResult, Finding, Findings, Status } from './check.ts';
+import { CheckFailed, CheckSkipped } from './outcome.ts';
 
 export interface RunOptions {
   readonly bench: Bench;

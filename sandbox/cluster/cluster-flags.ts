@@ -47,6 +47,7 @@ with KUBECONFIG in its environment and its exit code.
   --faults              let clients inject faults and read the request log under /embedded
   --help                show this
 
+  csi-sandbox check --help             does to a driver what Kubernetes will do to it, and says what it gets wrong
   csi-sandbox api --help               the API alone, without driver and sidecar, for a provisioner of your own
   csi-sandbox hostpath-driver --help   the sample driver alone
 `;

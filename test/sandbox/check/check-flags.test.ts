@@ -13,7 +13,7 @@ describe('the flags of csi-sandbox check', () => {
     { flags: ['--csi-address=tcp://host:1'], says: /--csi-address: tcp:\/\/host:1 is no unix socket/ },
     { flags: [address, '--class-parameter=kind'], says: /--class-parameter: "kind" is not KEY=VALUE/ },
     { flags: [address, '--secret=hunter2'], says: /--secret: its value is not KEY=VALUE/ },
-    { flags: [address, '--node=far'], says: /--node: "far" is not NAME=KEY=VALUE/ },
+    { flags: [address, '--node=far=zone'], says: /--node: "far=zone" is not NAME=KEY=VALUE/ },
     { flags: [address, '--size=big'], says: /--size: "big" is no size/ },
     { flags: [address, '--timeout=0s'], says: /--timeout: "0s" is no duration/ },
     { flags: [address, '--wait=soon'], says: /--wait: "soon" is no duration/ },
