@@ -6,6 +6,7 @@ import { Bench } from './bench.ts';
 import type { BenchOptions } from './bench-options.ts';
 import type { Check, CheckResult } from './check.ts';
 import { cleanUp } from './clean-up.ts';
+import type { DriverProgram } from './driver-program.ts';
 import { KubernetesBench } from './kubernetes-bench.ts';
 import { runChecks } from './runner.ts';
 import { waitForDriver } from './wait-for-driver.ts';
@@ -18,8 +19,8 @@ export interface CheckDriverOptions {
   readonly limitMs: number;
   /** How long to wait until the driver is ready after a restart, in milliseconds. */
   readonly waitMs: number;
-  /** Kills the driver, which then starts again. Undefined: nobody knows how. */
-  readonly killDriver?: (() => Promise<unknown>) | undefined;
+  /** The driver's process, which starts again whenever it is killed. Undefined: nobody knows how. */
+  readonly driver?: Pick<DriverProgram, 'kill' | 'lastWords'> | undefined;
   /** Folder for the sidecar's log. Default: it goes with the sandbox. */
   readonly logFolder?: string | undefined;
   /** Ends the run early; what was made is removed. */
@@ -83,15 +84,15 @@ class LazySandbox implements AsyncDisposable {
   }
 }
 
-function restarting(bench: Bench, { killDriver, waitMs, signal }: CheckDriverOptions): Bench['restartDriver'] {
-  if (killDriver === undefined) return undefined;
+function restarting(bench: Bench, { driver, waitMs, signal }: CheckDriverOptions): Bench['restartDriver'] {
+  if (driver === undefined) return undefined;
   const { socketPath } = bench.options;
   return async () => {
-    await killDriver();
+    await driver.kill();
     try {
       await waitForDriver({ socketPath, waitMs, signal, report: () => undefined });
     } catch (error) {
-      throw new CheckFailed(`killed and started again: ${(error as Error).message}`);
+      throw new CheckFailed(`killed and started again: ${(error as Error).message}; ${driver.lastWords()}`);
     }
     await bench.callable();
   };

@@ -12,6 +12,7 @@ export interface DriverProgramOptions {
 
 const graceMs = 5000;
 const restartMs = 300;
+const maxLineLength = 300;
 
 /** A driver that is started again whenever it ends, as a kubelet does; it and its children end together. */
 export class DriverProgram implements AsyncDisposable {
@@ -19,8 +20,8 @@ export class DriverProgram implements AsyncDisposable {
   readonly #log: WriteStream | undefined;
   #child: ChildProcess | undefined;
   #stopping = false;
-  /** How it ended last; undefined if it never has. */
-  lastEnd: string | undefined;
+  #lastEnd: string | undefined;
+  #lastLine = '';
   readonly #running: Promise<void>;
 
   private constructor({ command, logFile }: DriverProgramOptions) {
@@ -41,6 +42,12 @@ export class DriverProgram implements AsyncDisposable {
     await ended;
   }
 
+  /** How it ended last, and the last line that it printed. */
+  lastWords(): string {
+    const end = this.#lastEnd === undefined ? 'it runs' : `it ended last with ${this.#lastEnd}`;
+    return this.#lastLine === '' ? end : `${end}, and printed last: ${this.#lastLine}`;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping = true;
     this.#signal('SIGTERM');
@@ -55,11 +62,16 @@ export class DriverProgram implements AsyncDisposable {
     do {
       const child = spawn('sh', ['-c', this.#command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
       this.#child = child;
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => this.#log?.write(text));
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => this.#printed(text));
       const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
-      this.lastEnd = signal === null ? `exit code ${code ?? '?'}` : `signal ${signal}`;
+      this.#lastEnd = signal === null ? `exit code ${code ?? '?'}` : `signal ${signal}`;
       if (!this.#stopping) await delay(restartMs);
     } while (!this.#stopping);
+  }
+
+  #printed(text: Buffer): void {
+    this.#log?.write(text);
+    this.#lastLine = text.toString().trim().split('\n').at(-1)?.slice(0, maxLineLength) ?? '';
   }
 
   /** To its process group: a shell passes signals on to nobody. */

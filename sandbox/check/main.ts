@@ -47,7 +47,7 @@ async function run(settings: CheckSettings, signal: AbortSignal): Promise<number
     checks: chosen(settings.only),
     limitMs: settings.checkTimeoutMs,
     waitMs,
-    killDriver: driver === undefined ? undefined : () => driver.kill(),
+    driver,
     logFolder,
     signal,
     report: (result) => void print(resultText(result)),

@@ -128,6 +128,7 @@ export const defects: readonly Defect[] = [
     check: 'volume-id',
     section: 'Size Limits',
     says: /volume_id has 165 bytes; at most 128/,
+    consequences: ['create-long-name'],
   },
   {
     does: 'gives two names the same volume_id',
