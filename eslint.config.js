@@ -6,16 +6,16 @@ import tseslint from 'typescript-eslint';
  * folders above or beside it. `test/unit/floors.test.ts` proves that every row bites.
  */
 export const floors = {
-  base: ['kube', 'provision', 'csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  kube: ['provision', 'csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  provision: ['csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  csi: ['audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  audit: ['capacity', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  capacity: ['audit', 'explain', 'diagnostics', 'run', 'cli', 'sandbox'],
-  explain: ['csi', 'audit', 'capacity', 'diagnostics', 'run', 'cli', 'sandbox'],
-  diagnostics: ['provision', 'csi', 'audit', 'capacity', 'explain', 'run', 'cli', 'sandbox'],
-  run: ['csi', 'audit', 'capacity', 'cli', 'sandbox'],
-  cli: ['sandbox'],
+  base: ['kube', 'provision', 'csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'testing', 'sandbox'],
+  kube: ['provision', 'csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'testing', 'sandbox'],
+  provision: ['csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'testing', 'sandbox'],
+  csi: ['audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'testing', 'sandbox'],
+  audit: ['capacity', 'explain', 'diagnostics', 'run', 'cli', 'testing', 'sandbox'],
+  capacity: ['audit', 'explain', 'diagnostics', 'run', 'cli', 'testing', 'sandbox'],
+  explain: ['csi', 'audit', 'capacity', 'diagnostics', 'run', 'cli', 'testing', 'sandbox'],
+  diagnostics: ['provision', 'csi', 'audit', 'capacity', 'explain', 'run', 'cli', 'testing', 'sandbox'],
+  run: ['csi', 'audit', 'capacity', 'cli', 'testing', 'sandbox'],
+  cli: ['testing', 'sandbox'],
 };
 
 /** Packages that belong to one floor: what knows no gRPC must not import it. */
@@ -81,6 +81,12 @@ const sandboxBorders = [
   {
     files: ['src/*.ts'],
     rules: border([{ regex: '^(\\.\\./)+sandbox/', message: 'src does not know the sandbox.' }]),
+  },
+  {
+    files: ['src/testing/*.ts'], // it starts the sandbox as a program
+    rules: border([
+      { regex: '^\\.\\./(?!index\\.ts$)', message: 'The kit for tests stands on the public surface alone.' },
+    ]),
   },
 ];
 
@@ -158,7 +164,14 @@ export default tseslint.config(
   },
   {
     files: ['src/**/*.ts'],
-    ignores: ['src/cli/**', 'src/run/**', 'src/check-node.ts', 'src/report-crash.ts', 'src/csi/generated/**'],
+    ignores: [
+      'src/cli/**',
+      'src/run/**',
+      'src/testing/**',
+      'src/check-node.ts',
+      'src/report-crash.ts',
+      'src/csi/generated/**',
+    ],
     rules: {
       'no-restricted-properties': [
         'error',

@@ -71,4 +71,5 @@ process.exitCode = await runProvisioner({
   provisioner: new ImageFiles(),
   logger: textLogger(),
   leaderElection: true, // the records are in Leases beside that of the election
+  maxCallMs: 5000, // nobody waits longer for a file that is opened and given a size
 });

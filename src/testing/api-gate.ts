@@ -1,0 +1,138 @@
+/**
+ * The way of a provisioner to the API: every request passes, but for the one that a test waits for. That is held until the process that
+ * has sent it is killed, so that it dies at exactly this step.
+ */
+import {
+  createServer,
+  type IncomingMessage,
+  request as sendRequest,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { Agent } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** A request of the provisioner that changes something. */
+export interface ApiWrite {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** The JSON of its body; undefined where there is none. */
+  readonly body: unknown;
+}
+
+/** Where a request is held. */
+export interface Stop {
+  /** Asked in the order in which requests arrive. */
+  matches(write: ApiWrite): boolean;
+  /** `request`: the API server does not get it. `response`: it is carried out, and its sender does not get the response. */
+  holds: 'request' | 'response';
+}
+
+/** Made by `ApiGate.hold`. */
+export interface HeldRequest {
+  /** Resolves when a request is held. */
+  readonly reached: Promise<void>;
+  /** Further requests pass; the held one stays held. */
+  release(): void;
+}
+
+export class ApiGate implements AsyncDisposable {
+  readonly #upstream: URL;
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #server: Server;
+  readonly #stops = new Map<Stop, () => void>();
+
+  private constructor(upstream: string) {
+    this.#upstream = new URL(upstream);
+    this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 }, (request, response) => {
+      void this.#pass(request, response).catch(() => response.destroy());
+    });
+  }
+
+  /** @param upstream - URL of the API server, plain HTTP. */
+  static async start(upstream: string): Promise<ApiGate> {
+    const gate = new ApiGate(upstream);
+    const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+    gate.#server.once('error', reject).listen(0, '127.0.0.1', () => resolve(undefined));
+    await promise;
+    return gate;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Holds the next request that matches. */
+  hold(stop: Stop): HeldRequest {
+    const reached = Promise.withResolvers<undefined>();
+    this.#stops.set(stop, () => reached.resolve(undefined));
+    return { reached: reached.promise, release: () => this.#stops.delete(stop) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    this.#agent.destroy();
+    await closed;
+  }
+
+  async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = 'GET', url = '/' } = request;
+    const body = method === 'GET' ? undefined : await buffer(request);
+    const write = body && { method, path: url.replace(/\?.*/, ''), body: parsed(body) };
+    const asked = write && this.#stopOf(write, 'request');
+    if (asked !== undefined) {
+      this.#reached(asked);
+      return;
+    }
+    const answer = await this.#forward(request, response, body);
+    const answered = write && isSuccess(answer) ? this.#stopOf(write, 'response') : undefined;
+    if (answered !== undefined) {
+      await buffer(answer);
+      this.#reached(answered);
+      return;
+    }
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    response.flushHeaders(); // a watch may have nothing to say for long
+    answer.pipe(response).on('error', () => answer.destroy());
+    answer.on('error', () => response.destroy());
+  }
+
+  #stopOf(write: ApiWrite, holds: Stop['holds']): Stop | undefined {
+    return [...this.#stops.keys()].find((stop) => stop.holds === holds && stop.matches(write));
+  }
+
+  #reached(stop: Stop): void {
+    const tell = this.#stops.get(stop);
+    this.#stops.delete(stop);
+    tell?.();
+  }
+
+  async #forward(
+    { method, url, headers }: IncomingMessage,
+    response: ServerResponse,
+    body: Buffer | undefined,
+  ): Promise<IncomingMessage> {
+    const { hostname, port } = this.#upstream;
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const sent = sendRequest({ hostname, port, method, path: url, headers, agent: this.#agent }, resolve);
+    sent.on('error', reject);
+    response.once('close', () => sent.destroy()); // the end of a watch
+    sent.end(body);
+    return await promise;
+  }
+}
+
+function isSuccess({ statusCode = 500 }: IncomingMessage): boolean {
+  return statusCode < 300;
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,268 @@
+/** What one story happens on: a sandbox, a gate before it, a folder, and one process of the provisioner after the other. */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type PersistentVolume, persistentVolumes } from '../index.ts';
+import { ApiGate, type Stop } from './api-gate.ts';
+import { StartedProgram } from './child-process.ts';
+import type { Bench, ProvisionerCommand, ProvisionerStart, TestProvisionerOptions } from './conformance-options.ts';
+import { eventually } from './eventually.ts';
+import { freeLocks } from './free-locks.ts';
+import { imbalance } from './imbalance.ts';
+import { startSandbox, type TestSandbox } from './start-sandbox.ts';
+import type { TestClaim } from './test-claim.ts';
+
+/** For what takes no longer than a few requests, in milliseconds. */
+const promptMs = 60_000;
+const stopMs = 30_000;
+const logLines = 25;
+
+export type Settled = TestProvisionerOptions & { settleMs: number };
+
+/** The class that every story has, and another whose volumes are kept. */
+export const classNames = { delete: 'tested', retain: 'tested-retain' } as const;
+
+export class StoryBench implements AsyncDisposable {
+  readonly sandbox: TestSandbox;
+  readonly place: Bench;
+  readonly #options: Settled;
+  readonly #gate: ApiGate;
+  readonly #command: ProvisionerCommand;
+  readonly #resources: AsyncDisposableStack;
+  readonly #seen = new Map<string, number>();
+  #program: StartedProgram | undefined;
+  #processes = 0;
+
+  private constructor(
+    options: Settled,
+    parts: { sandbox: TestSandbox; place: Bench; gate: ApiGate; command: ProvisionerCommand },
+    resources: AsyncDisposableStack,
+  ) {
+    this.#options = options;
+    this.sandbox = parts.sandbox;
+    this.place = parts.place;
+    this.#gate = parts.gate;
+    this.#command = parts.command;
+    this.#resources = resources;
+  }
+
+  static async open(start: ProvisionerStart, options: Settled): Promise<StoryBench> {
+    await using opening = new AsyncDisposableStack();
+    const root = await mkdtemp(path.join(tmpdir(), 'provisioner-story-'));
+    opening.defer(() => rm(root, { recursive: true, force: true }));
+    const folder = path.join(root, 'storage');
+    await mkdir(folder);
+    const sandbox = opening.use(await startSandbox({ patienceMs: Math.max(promptMs, options.settleMs) }));
+    const gate = opening.use(await ApiGate.start(sandbox.url));
+    const kubeconfig = path.join(root, 'kubeconfig');
+    const text = await readFile(sandbox.kubeconfig, 'utf8');
+    await writeFile(kubeconfig, text.replaceAll(sandbox.url, gate.url), { mode: 0o600 });
+    const ending = new AbortController();
+    opening.defer(() => ending.abort());
+    const place: Bench = { folder, kubeconfig, signal: ending.signal };
+    const prepared = await options.prepare?.(place);
+    if (prepared !== undefined) opening.use(prepared);
+    await makeClasses(sandbox, options);
+    const given = await start(place);
+    const command = 'command' in given ? given : { command: given };
+    return new StoryBench(options, { sandbox, place, gate, command }, opening.move());
+  }
+
+  /** Starts the next process. */
+  async start(): Promise<void> {
+    const { command, env = {}, cwd } = this.#command;
+    this.#processes++;
+    this.#program = await StartedProgram.start({
+      command,
+      env: { KUBECONFIG: this.place.kubeconfig, ...env },
+      cwd,
+    });
+  }
+
+  claim(storageClassName: string = classNames.delete): TestClaim {
+    const { storage = '1Mi' } = this.#options;
+    return this.sandbox.claim({ storageClassName, storage });
+  }
+
+  /**
+   * Kills the process once it comes to the step.
+   *
+   * @param unless - once it resolves the process will not come there any more.
+   * @returns whether it was killed.
+   */
+  async killAt(stop: Stop, unless?: (signal: AbortSignal) => Promise<unknown>): Promise<boolean> {
+    const held = this.#gate.hold(stop);
+    const end = new AbortController();
+    const reached = held.reached.then(() => true);
+    try {
+      const passed = unless?.(end.signal).then(() => false);
+      return await this.#whileRunning([reached, ...(passed ? [passed] : [])], end.signal, 'it comes to the step');
+    } finally {
+      end.abort();
+      await this.#look();
+      held.release();
+    }
+  }
+
+  /** Waits until the condition is met, or the process comes to the step. Then it is killed. */
+  async killOnce(isReached: () => boolean | Promise<boolean>, last: Stop): Promise<void> {
+    const held = this.#gate.hold(last);
+    const end = new AbortController();
+    try {
+      const watched = this.#watch(isReached, end.signal);
+      await this.#whileRunning([watched, held.reached.then(() => true)], end.signal, 'it comes to this moment');
+    } finally {
+      end.abort();
+      await this.#look();
+      held.release();
+    }
+  }
+
+  /** The names of the storage that exists; what is new was made by the current process. */
+  async storage(): Promise<readonly string[]> {
+    return await this.#options.listStorage(this.place);
+  }
+
+  /** SIGKILL for the current process; its locks are free then. */
+  async kill(): Promise<void> {
+    await this.#program?.kill();
+    await this.#look();
+    await freeLocks(this.sandbox.client);
+  }
+
+  storageOf(volume: PersistentVolume): string {
+    return this.#options.storageOf(volume, this.place);
+  }
+
+  async writeData(volume: PersistentVolume): Promise<void> {
+    await this.#options.data?.write(volume, this.place);
+  }
+
+  /** @throws a loss. */
+  async checkData(volume: PersistentVolume): Promise<void> {
+    try {
+      await this.#options.data?.check(volume, this.place);
+    } catch (error) {
+      const { name } = volume.metadata;
+      this.refuse(`loss: the data in the PersistentVolume ${name} is gone: ${(error as Error).message}`);
+    }
+  }
+
+  /** Waits until the storage is what the volumes need, and nothing else. @throws with what is wrong. */
+  async balanced(): Promise<void> {
+    await this.#eventually(async () => {
+      const wrong = await this.#imbalance();
+      if (wrong.length > 0) throw new Error(wrong.join('\n'));
+    }, this.#options.settleMs);
+  }
+
+  /** A claim and its volume come and go: whatever waited before has been looked at by then. */
+  async passTime(): Promise<void> {
+    const claim = this.claim();
+    const volume = await this.bound(claim);
+    const storage = this.storageOf(volume);
+    await claim.delete();
+    await this.gone(volume);
+    this.#seen.delete(storage);
+  }
+
+  /** Waits until the claim is Bound. */
+  async bound(claim: TestClaim): Promise<PersistentVolume> {
+    const volume = await this.#explained(claim.bound({ withinMs: this.#options.settleMs }));
+    await this.#look();
+    return volume;
+  }
+
+  /** Waits until the volume is gone. */
+  async gone({ metadata: { name } }: PersistentVolume): Promise<void> {
+    await this.#explained(this.sandbox.volume(name).gone({ withinMs: this.#options.settleMs }));
+  }
+
+  /** @throws the message, with the end of the log. */
+  refuse(message: string): never {
+    throw this.#withLog(new Error(message));
+  }
+
+  /** Ends the process in order; then nothing may come any more. */
+  async finish(): Promise<void> {
+    await this.balanced();
+    await this.#program?.stop(stopMs);
+    const wrong = await this.#imbalance();
+    if (wrong.length > 0) throw this.#withLog(new Error(wrong.join('\n')));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#program?.kill();
+    await this.#resources.disposeAsync();
+  }
+
+  /** Kills the process when the first of them resolves with true. */
+  async #whileRunning(waits: readonly Promise<boolean>[], signal: AbortSignal, what: string): Promise<boolean> {
+    const isReached = await this.#explained(Promise.race([...waits, this.#ended(signal), this.#late(signal, what)]));
+    if (isReached) await this.kill();
+    return isReached;
+  }
+
+  async #ended(signal: AbortSignal): Promise<never> {
+    const program = this.#program;
+    await program?.ended();
+    signal.throwIfAborted();
+    throw new Error(`the provisioner has ended with ${program?.ending ?? 'nothing: it was not started'}`);
+  }
+
+  async #late(signal: AbortSignal, what: string): Promise<never> {
+    const { settleMs } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => resolve(undefined), settleMs);
+    signal.addEventListener('abort', () => clearTimeout(timer));
+    await promise;
+    throw new Error(`the provisioner is not there after ${settleMs / 1000} s: until ${what}`);
+  }
+
+  async #watch(isReached: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted && !(await isReached())) await turn();
+    return !signal.aborted;
+  }
+
+  /** Notes which storage the current process has made. */
+  async #look(): Promise<void> {
+    for (const name of await this.storage()) if (!this.#seen.has(name)) this.#seen.set(name, this.#processes);
+  }
+
+  async #imbalance(): Promise<string[]> {
+    const volumes = (await this.sandbox.client.list<PersistentVolume>(persistentVolumes)).map((volume) => ({
+      name: volume.metadata.name,
+      storage: this.storageOf(volume),
+      claim: `${volume.spec.claimRef?.namespace}/${volume.spec.claimRef?.name}`,
+    }));
+    return imbalance({ storage: await this.storage(), volumes, seen: this.#seen });
+  }
+
+  async #eventually(check: () => Promise<void>, withinMs: number): Promise<void> {
+    const program = this.#program;
+    const hopeless = (): string | undefined =>
+      program?.isRunning === false ? `the provisioner has ended with ${program.ending}` : undefined;
+    await this.#explained(eventually(check, { withinMs, hopeless }));
+  }
+
+  async #explained<T>(waiting: Promise<T>): Promise<T> {
+    try {
+      return await waiting;
+    } catch (error) {
+      throw this.#withLog(error);
+    }
+  }
+
+  #withLog(error: unknown): Error {
+    const message = error instanceof Error ? error.message : String(error);
+    const log = (this.#program?.log ?? '').trimEnd().split('\n').slice(-logLines).join('\n');
+    return new Error(`${message}\n\nThe end of the log of process ${this.#processes}:\n${log}`, { cause: error });
+  }
+}
+
+async function makeClasses(sandbox: TestSandbox, options: Settled): Promise<void> {
+  const { provisionerName: provisioner, storageClass = {} } = options;
+  await sandbox.storageClass({ name: classNames.delete, reclaimPolicy: 'Delete', ...storageClass, provisioner });
+  await sandbox.storageClass({ name: classNames.retain, ...storageClass, reclaimPolicy: 'Retain', provisioner });
+}

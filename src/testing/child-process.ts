@@ -1,0 +1,113 @@
+/** A program in a process group of its own, which does not outlive the tests. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Socket } from 'node:net';
+
+/** Of its log; what is older is dropped. */
+const keptCharacters = 200_000;
+
+export interface StartOptions {
+  /** The program and its arguments. */
+  command: readonly string[];
+  /** Added to the environment of this process; undefined removes a variable. */
+  env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Default: the folder of this process. */
+  cwd?: string | undefined;
+}
+
+/** Made by `start`. */
+export class StartedProgram {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  #log = '';
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#log = (this.#log + text).slice(-keptCharacters);
+      });
+    }
+    this.#ended = once(child, 'close');
+    void this.#ended.then(killWithParent(child));
+  }
+
+  /** @throws when it cannot be started. */
+  static async start({ command, env = {}, cwd }: StartOptions): Promise<StartedProgram> {
+    const [program = '', ...args] = command;
+    const { NODE_TEST_CONTEXT: _ours, ...inherited } = process.env; // a test runner of its own reports for itself
+    const child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...inherited, ...env },
+      cwd,
+      detached: true, // a group of its own, so that what it has started ends with it, as in a container
+    });
+    await once(child, 'spawn');
+    return new StartedProgram(child);
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** What it wrote to standard output and standard error, or the end of that. */
+  get log(): string {
+    return this.#log;
+  }
+
+  /** How it ended; undefined while it runs. */
+  get ending(): string | undefined {
+    if (this.isRunning) return undefined;
+    return this.#child.signalCode === null ? `exit code ${this.#child.exitCode}` : `signal ${this.#child.signalCode}`;
+  }
+
+  /** Once it has ended. */
+  async ended(): Promise<void> {
+    await this.#ended;
+  }
+
+  /** SIGKILL for it and for what it has started. Resolves when it has ended. */
+  async kill(): Promise<void> {
+    killGroup(this.#child.pid);
+    await this.#ended;
+  }
+
+  /** SIGTERM, and SIGKILL if it still runs after so many milliseconds. */
+  async stop(patienceMs: number): Promise<void> {
+    if (this.isRunning) this.#child.kill('SIGTERM');
+    const late = setTimeout(() => killGroup(this.#child.pid), patienceMs);
+    await this.#ended;
+    clearTimeout(late);
+    killGroup(this.#child.pid); // what it has left
+  }
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // nothing of it is left
+  }
+}
+
+/**
+ * A shell waits at the end of a pipe that this process alone holds open, and kills the group when that closes: also after SIGKILL for
+ * this process no provisioner is left behind.
+ *
+ * @returns to be called once the child has ended.
+ */
+function killWithParent({ pid }: ChildProcess): () => void {
+  const script = 'read -r _; kill -9 "-$1" 2>/dev/null';
+  const guard = spawn('sh', ['-c', script, 'die-with-parent', String(pid)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  guard.on('error', () => undefined); // no shell: then it is only killed at the end of a test
+  guard.unref();
+  if (guard.stdin instanceof Socket) guard.stdin.unref();
+  return () => {
+    guard.kill('SIGKILL');
+    guard.stdin.destroy();
+  };
+}

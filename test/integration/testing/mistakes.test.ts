@@ -1,0 +1,60 @@
+/** The suite for provisioners finds mistakes, and says what is left behind or lost. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+const suite = path.join(import.meta.dirname, 'seeded-suite.ts');
+
+/** Runs the stories whose titles match, in a process of their own. */
+function runSuite(mistake: string, stories: string): { code: number | null; output: string } {
+  const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
+  const args = ['--test', '--test-reporter=tap', `--test-name-pattern=${stories}`, suite];
+  const { status, stdout } = spawnSync(process.execPath, args, { env: { ...env, MISTAKE: mistake }, encoding: 'utf8' });
+  return { code: status, output: stdout };
+}
+
+const mistakes = [
+  {
+    mistake: 'a random part in the name',
+    story: 'before the volume is saved, the claim gets one volume',
+    says: /leak: the storage "pvc-[-0-9a-f]+", which process 1 has made, is in no PersistentVolume\n.*double: storage was made more than once: "pvc-\S+" by process 1, "pvc-\S+" by process 2/s,
+  },
+  {
+    mistake: 'a revoke that does nothing',
+    story: 'before the volume is saved, nothing is left of a claim that is deleted meanwhile',
+    says: /leak: the storage "pvc-[-0-9a-f]+", which process 1 has made, is in no PersistentVolume/,
+  },
+  {
+    mistake: 'a delete that forgets',
+    story: 'a claim becomes a volume, and both go',
+    says: /leak: the storage "pvc-[-0-9a-f]+" is in no PersistentVolume/,
+  },
+  {
+    mistake: 'storage keys that are always empty',
+    story: 'storage that a second PersistentVolume has',
+    says: /loss: the storage "pvc-[-0-9a-f]+" of the PersistentVolume pvc-\S+ is gone/,
+  },
+  {
+    mistake: 'no records',
+    story: 'when the plan is recorded, before it knows, the claim gets one volume',
+    says: /the claim is Bound, and the provisioner was never there: when the plan is recorded, before it knows/,
+  },
+];
+
+describe('testProvisioner', () => {
+  for (const { mistake, story, says } of mistakes) {
+    test(`names what comes of ${mistake}`, () => {
+      const { code, output } = runSuite(mistake, story);
+      assert.equal(code, 1, output);
+      assert.match(output, says);
+      assert.match(output, /The end of the log of process \d+:/);
+    });
+  }
+
+  test('passes the same provisioner without a mistake, in the same stories', () => {
+    const { code, output } = runSuite('none', `(${mistakes.map(({ story }) => story).join('|')})`);
+    assert.equal(code, 0, output);
+    assert.match(output, new RegExp(`^# pass ${mistakes.length}$`, 'm'));
+  });
+});

@@ -1,0 +1,71 @@
+/** Volumes that are folders, with a mistake: node seeded-provisioner.ts FOLDER MISTAKE */
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  type PersistentVolume,
+  type ProvisionOptions,
+  pvFor,
+  type Recoverable,
+  type RevokeContext,
+  runProvisioner,
+  textLogger,
+} from '../../../src/index.ts';
+
+const [root = '', mistake = 'none'] = process.argv.slice(2);
+const has = (name: string): boolean => mistake === name;
+
+interface FolderPlan {
+  volume: PersistentVolume;
+}
+
+const pathOf = ({ spec }: PersistentVolume): string => spec.hostPath?.path ?? '';
+
+class Folders implements Recoverable<FolderPlan> {
+  plan({ claim, storageClass, volumeName }: ProvisionOptions): Promise<FolderPlan> {
+    const source = { hostPath: { path: path.join(root, volumeName) } };
+    return Promise.resolve({ volume: pvFor({ claim, storageClass, volumeName, source }) });
+  }
+
+  async fulfil({ volume }: FolderPlan): Promise<PersistentVolume> {
+    const folder = has('a random part in the name') ? `${pathOf(volume)}-${randomUUID()}` : pathOf(volume);
+    await mkdir(folder, { recursive: true });
+    return { ...volume, spec: { ...volume.spec, hostPath: { path: folder } } };
+  }
+
+  async revoke({ volume }: FolderPlan, context: RevokeContext): Promise<void> {
+    if (has('a revoke that does nothing')) return;
+    await context.beforeDelete(pathOf(volume));
+    await rm(pathOf(volume), { recursive: true, force: true });
+  }
+
+  storageKeys(volume: PersistentVolume): readonly string[] {
+    return has('storage keys that are always empty') || pathOf(volume) === '' ? [] : [pathOf(volume)];
+  }
+
+  handleKey(handle: string): string {
+    return handle;
+  }
+
+  async delete(volume: PersistentVolume): Promise<void> {
+    if (!has('a delete that forgets')) await rm(pathOf(volume), { recursive: true, force: true });
+  }
+}
+
+const provisioner = new Folders();
+/** Without records it starts anew on what an earlier process has made. */
+const unrecorded = {
+  provision: async (options: ProvisionOptions): Promise<PersistentVolume> => {
+    const { volume } = await provisioner.plan(options);
+    return await provisioner.fulfil({ volume });
+  },
+  delete: (volume: PersistentVolume): Promise<void> => provisioner.delete(volume),
+};
+
+process.exitCode = await runProvisioner({
+  provisionerName: 'seeded.example.com',
+  provisioner: has('no records') ? unrecorded : provisioner,
+  logger: textLogger(),
+  leaderElection: true,
+  maxCallMs: 1000,
+});
