@@ -1,6 +1,7 @@
 /**
  * The public surface of the package: what a program of its own needs to provision volumes of another kind of storage.
- * `docs/write-a-provisioner.md` leads through it. Nothing else in the package is meant to be imported.
+ * `docs/write-a-provisioner.md` leads through it. What it is made of is in `csi-provisioner/kube`, and what it is tested with in
+ * `csi-provisioner/testing`; nothing else in the package is meant to be imported.
  */
 import './base/require-node.ts'; // first: what follows may not even load on an older Node.js
 import { connect as connectTo, type ConnectOptions as FullConnectOptions } from './kube/client/connect.ts';
@@ -159,30 +160,13 @@ export {
   TransportError,
   UnauthorizedError,
 } from './kube/client/api-error.ts';
-export {
-  type HandlerOptions,
-  type HandlerRegistration,
-  Informer,
-  type InformerHandler,
-  type InformerOptions,
-  Tombstone,
-} from './kube/cache/informer.ts';
 export type { Lister } from './kube/cache/lister.ts';
-export type { ReflectorMetrics } from './kube/cache/reflector-metrics.ts';
-export type { IndexFunction } from './kube/cache/store.ts';
-export { EventRecorder, type EventRecorderOptions } from './kube/events/event-recorder.ts';
 export type { EventType, Recorder } from './kube/events/recorder.ts';
-export { type ElectionOutcome, LeaderElector, LeaseLostError } from './kube/election/leader-elector.ts';
-export type { LeaderElectorMetrics, LeaderElectorOptions } from './kube/election/leader-elector-options.ts';
-export type { LockName } from './kube/election/lock-kind.ts';
 
-// Queues, back-off and metrics
-export type { WaitingOrder } from './kube/queue/waiting-order.ts';
-export { WorkQueue, type WorkQueueMetrics, type WorkQueueOptions } from './kube/queue/work-queue.ts';
+// Back-off and metrics
 export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/queue/rate-limiter.ts';
 export { createRegistry, gauge, type MetricOptions, type MetricRegistry } from './base/metrics.ts';
 export { type ControllerMetrics, prometheusMetrics } from './provision/controller-metrics.ts';
-export { workQueueMetrics, type WorkQueueMetricsProvider } from './kube/queue/work-queue-metrics.ts';
 
 // What everything is given
 export { untilAborted } from './base/abort.ts';

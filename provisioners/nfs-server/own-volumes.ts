@@ -1,13 +1,12 @@
 /** The PersistentVolumes whose data is on this server, as the API server has them: what they name is to be exported. */
 import {
-  Informer,
   type KubeObject,
   type Logger,
   type PersistentVolume,
   persistentVolumes,
-  Tombstone,
   type Transport,
 } from '../../src/index.ts';
+import { Informer, Tombstone } from '../../src/kube.ts';
 import { exportIdOf } from './recorded-export.ts';
 import { projectIdOf } from './recorded-quota.ts';
 import { identityOf } from './volume-object.ts';

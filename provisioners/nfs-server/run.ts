@@ -5,7 +5,6 @@ import path from 'node:path';
 import {
   compatibleElection,
   connect,
-  EventRecorder,
   GidAllocator,
   KubeClient,
   type Logger,
@@ -13,6 +12,7 @@ import {
   type Recorder,
   runProvisioner,
 } from '../../src/index.ts';
+import { EventRecorder } from '../../src/kube.ts';
 import { AtomicFile } from './atomic-file.ts';
 import { ClassVolumes } from './class-volumes.ts';
 import { type ExportDirectoryLock, lockDirectory } from './directory-lock.ts';

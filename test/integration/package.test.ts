@@ -8,6 +8,8 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import * as library from '../../src/index.ts';
+import * as parts from '../../src/kube.ts';
+import * as testing from '../../src/testing/index.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
 import { anchorsOf } from '../support/markdown-anchors.ts';
@@ -57,8 +59,10 @@ function olderNodes(): string[] {
 
 /** The whole library in the hands of a type checker, and what it gives at run time. */
 const namesProgram = `import * as library from 'csi-provisioner';
-export type Everything = typeof library;
-console.log(JSON.stringify(Object.keys(library)));
+import * as parts from 'csi-provisioner/kube';
+import * as testing from 'csi-provisioner/testing';
+export type Everything = [typeof library, typeof parts, typeof testing];
+console.log(JSON.stringify([library, parts, testing].map((entry) => Object.keys(entry))));
 `;
 
 const strictest = {
@@ -126,7 +130,7 @@ describe('the package', () => {
     for (const file of library)
       assert.match(
         file,
-        /^dist\/lib\/(index|(base|diagnostics|explain|explain\/causes|kube|kube\/(cache|client|credentials|election|events|protobuf|queue)|provision|provision\/(cache|claim|intents|intent-journal|revoke|volume)|run)\/[a-z-]+)\.(js|d\.ts)$/,
+        /^dist\/lib\/(index|kube|(base|diagnostics|explain|explain\/causes|kube|kube\/(cache|client|credentials|election|events|protobuf|queue)|provision|provision\/(cache|claim|intents|intent-journal|revoke|volume)|run|testing)\/[a-z-]+)\.(js|d\.ts)$/,
       );
   });
 
@@ -240,15 +244,30 @@ describe('the package', () => {
   });
 
   test('exports what the sources export', async () => {
-    const names = JSON.parse(await run(project, process.execPath, 'out/names.js')) as string[];
-    assert.deepEqual(names, Object.keys(library));
-    assert.ok(names.includes('ProvisionController'));
+    const names = JSON.parse(await run(project, process.execPath, 'out/names.js')) as string[][];
+    assert.deepEqual(
+      names,
+      [library, parts, testing].map((entry) => Object.keys(entry)),
+    );
+    assert.ok(names[0]?.includes('ProvisionController'));
   });
 
   test('lets nobody import what is not public', async () => {
     const program = `await import('csi-provisioner/dist/lib/kube/transport.js')`;
     const failing = run(project, process.execPath, '--input-type=module', '--eval', program);
     await assert.rejects(failing, /ERR_PACKAGE_PATH_NOT_EXPORTED/);
+  });
+
+  test('tests a provisioner with the suite that it brings', async () => {
+    await cp(path.join(examples, 'main.test.ts'), path.join(project, 'src', 'main.test.ts'));
+    const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
+    const only = '--test-name-pattern=(a claim becomes a folder|before the volume is saved, the claim gets)';
+    const { stdout } = await exec(process.execPath, ['--test', '--test-reporter=tap', only, 'src/main.test.ts'], {
+      cwd: project,
+      env,
+    });
+    assert.match(stdout, /^# pass 2$/m);
+    assert.match(stdout, /^# fail 0$/m);
   });
 
   test('runs: a claim becomes a bound volume', async () => {

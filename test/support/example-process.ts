@@ -6,7 +6,8 @@ import { startProcess, type StartedProcess } from './started-process.ts';
 
 /** Folder of the example provisioner. */
 export const exampleFolder = join(import.meta.dirname, '../../provisioners/hostpath-provisioner');
-const library = join(import.meta.dirname, '../../src/index.ts');
+const sources = join(import.meta.dirname, '../../src');
+const exported = { '.': 'index.ts', './kube': 'kube.ts', './testing': 'testing/index.ts' };
 
 /** The example as somebody would have it: in a folder of its own, beside a `node_modules` with the library. */
 export interface Example extends AsyncDisposable {
@@ -26,9 +27,16 @@ export async function installExample(): Promise<Example> {
   await cp(exampleFolder, folder, { recursive: true });
   const installed = join(folder, 'node_modules/csi-provisioner');
   await mkdir(installed, { recursive: true });
-  const manifest = { name: 'csi-provisioner', type: 'module', exports: './index.js' };
-  await writeFile(join(installed, 'package.json'), JSON.stringify(manifest));
-  await writeFile(join(installed, 'index.js'), `export * from ${JSON.stringify(pathToFileURL(library).href)};\n`);
+  const exports: Record<string, string> = {};
+  for (const [name, source] of Object.entries(exported)) {
+    exports[name] = `./${source.replaceAll('/', '-')}.js`;
+    const target = pathToFileURL(join(sources, source)).href;
+    await writeFile(join(installed, exports[name]), `export * from ${JSON.stringify(target)};\n`);
+  }
+  await writeFile(
+    join(installed, 'package.json'),
+    JSON.stringify({ name: 'csi-provisioner', type: 'module', exports }),
+  );
   const volumes = join(folder, 'volumes');
   await mkdir(volumes);
   const owned = cleanup.move();

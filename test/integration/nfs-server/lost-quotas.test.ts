@@ -4,14 +4,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import {
-  connect,
-  EventRecorder,
-  KubeClient,
-  type PersistentVolume,
-  persistentVolumes,
-  silentLogger,
-} from '../../../src/index.ts';
+import { connect, KubeClient, type PersistentVolume, persistentVolumes, silentLogger } from '../../../src/index.ts';
+import { EventRecorder } from '../../../src/kube.ts';
 import { AtomicFile } from '../../../provisioners/nfs-server/atomic-file.ts';
 import { LostQuotas } from '../../../provisioners/nfs-server/lost-quotas.ts';
 import { OwnVolumes } from '../../../provisioners/nfs-server/own-volumes.ts';
