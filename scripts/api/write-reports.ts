@@ -11,7 +11,7 @@ const declarations = path.join(root, '.cache/api-declarations');
 const entries = {
   'csi-provisioner.api.md': 'index.d.ts',
   'kube.api.md': 'kube.d.ts',
-  'testing.api.md': 'testing/index.d.ts',
+  'testing.api.md': 'testing/kit.d.ts',
 } as const;
 
 /** Compiles the declarations and writes a report of each entry into a folder. @returns the names of the reports. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { open, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe } from 'node:test';
-import { testProvisioner, type VolumeData } from '../../src/testing/index.ts';
+import { testProvisioner, type VolumeData } from '../../src/testing/kit.ts';
 import { type Example, installExample } from '../support/example-process.ts';
 
 let example: Example;

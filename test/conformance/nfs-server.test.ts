@@ -8,7 +8,7 @@ import { mkdirSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { type Bench, testProvisioner } from '../../src/testing/index.ts';
+import { type Bench, testProvisioner } from '../../src/testing/kit.ts';
 import type { PersistentVolume } from '../../src/index.ts';
 import { findExportfs } from '../support/nfs/nfs-programs.ts';
 import { programFile } from '../support/program-file.ts';

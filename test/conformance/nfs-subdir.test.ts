@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type Bench, testProvisioner } from '../../src/testing/index.ts';
+import { type Bench, testProvisioner } from '../../src/testing/kit.ts';
 import type { PersistentVolume } from '../../src/index.ts';
 import { programFile } from '../support/program-file.ts';
 

@@ -7,7 +7,7 @@ import { startProcess, type StartedProcess } from './started-process.ts';
 /** Folder of the example provisioner. */
 export const exampleFolder = join(import.meta.dirname, '../../provisioners/hostpath-provisioner');
 const sources = join(import.meta.dirname, '../../src');
-const exported = { '.': 'index.ts', './kube': 'kube.ts', './testing': 'testing/index.ts' };
+const exported = { '.': 'index.ts', './kube': 'kube.ts', './testing': 'testing/kit.ts' };
 
 /** The example as somebody would have it: in a folder of its own, beside a `node_modules` with the library. */
 export interface Example extends AsyncDisposable {

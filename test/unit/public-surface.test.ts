@@ -4,7 +4,7 @@ import { before, describe, test } from 'node:test';
 import ts from 'typescript';
 
 const root = path.join(import.meta.dirname, '../..');
-const entries = ['src/index.ts', 'src/kube.ts', 'src/testing/index.ts'].map((file) => path.join(root, file));
+const entries = ['src/index.ts', 'src/kube.ts', 'src/testing/kit.ts'].map((file) => path.join(root, file));
 const [entry = ''] = entries;
 
 describe('the public surface', () => {

@@ -1,7 +1,7 @@
 /** The suite for a provisioner with the mistake that is in the environment; started by mistakes.test.ts. */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { testProvisioner } from '../../../src/testing/index.ts';
+import { testProvisioner } from '../../../src/testing/kit.ts';
 
 const program = path.join(import.meta.dirname, 'seeded-provisioner.ts');
 
