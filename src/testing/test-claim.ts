@@ -83,7 +83,7 @@ export class TestClaim {
       if (phase !== 'Bound') throw new Error(`the claim ${this.#key} is ${phase}, not Bound`);
       return await this.#client.get<PersistentVolume>(persistentVolumes, { name: claim?.spec.volumeName ?? '' });
     };
-    return await this.#withEvents(eventually(check, { withinMs, signal }));
+    return await this.#withEvents(() => eventually(check, { withinMs, signal }));
   }
 
   /**
@@ -98,7 +98,7 @@ export class TestClaim {
       if (found === undefined) throw new Error(`the claim ${this.#key} has no event ${reason}`);
       return found.message ?? '';
     };
-    return await this.#withEvents(eventually(check, { withinMs: this.#patienceMs }));
+    return await this.#withEvents(() => eventually(check, { withinMs: this.#patienceMs }));
   }
 
   /** Deletes it; its volume goes later. Nothing happens when it is gone. */
@@ -114,7 +114,7 @@ export class TestClaim {
     const check = async (): Promise<void> => {
       if ((await this.current()) !== undefined) throw new Error(`the claim ${this.#key} is still there`);
     };
-    await this.#withEvents(eventually(check, { withinMs, signal }));
+    await this.#withEvents(() => eventually(check, { withinMs, signal }));
   }
 
   /** Its events so far, as `Type Reason: message`. */
@@ -154,9 +154,11 @@ export class TestClaim {
     return all.filter(({ involvedObject }) => involvedObject.uid === metadata.uid);
   }
 
-  async #withEvents<T>(waiting: Promise<T>): Promise<T> {
+  /** A claim that was refused is not waited for. */
+  async #withEvents<T>(wait: () => Promise<T>): Promise<T> {
+    await this.#made;
     try {
-      return await waiting;
+      return await wait();
     } catch (error) {
       const said = await this.events().catch(() => []);
       const list =
