@@ -22,7 +22,7 @@ const pages = globSync(['*.md', '{docs,sandbox,.github}/**/*.md', 'provisioners/
   .toSorted();
 
 /** Pages about programs with flags of their own. */
-const withOtherFlags = /^(docs\/(sandbox|write-a-provisioner)\.md|(provisioners|sandbox)\/.*)$/;
+const withOtherFlags = /^(docs\/(sandbox|check-a-driver|testing|write-a-provisioner)\.md|(provisioners|sandbox)\/.*)$/;
 
 /** Flags of other programs that the pages mention. */
 const otherFlags = new Set([

@@ -5,7 +5,7 @@ import { ApiUnderComparison } from '../../support/api-verdicts/api-under-compari
 import { kindNames } from '../../support/api-verdicts/kinds.ts';
 import { readVerdicts, type RecordedVerdict } from '../../support/api-verdicts/record.ts';
 
-/** Recorded from a real API server with `npm run fuzz:api -- --cases 0 --record`. */
+/** Recorded from a real API server with `npm run fuzz:api`, as docs/development.md shows. */
 const verdicts = await readVerdicts();
 
 describe('the sandbox says what Kubernetes says of', () => {
