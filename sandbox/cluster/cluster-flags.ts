@@ -1,8 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { durationMs } from '../../src/base/go-duration.ts';
 import { type CallFault, parseFault } from '../proxy/call-fault.ts';
 import type { ClusterOptions } from './cluster.ts';
+import { type GivenNode, keyAndValue, type NodeSocket, parseNode } from './given-nodes.ts';
 import { socketPathOf } from './socket-address.ts';
 
 /** What a command line asks for. */
@@ -28,12 +30,21 @@ A small Kubernetes API with a CSI driver and the csi-provisioner sidecar, until 
 with KUBECONFIG in its environment and its exit code.
 
   --csi-address PATH    your own driver's socket, or unix:///path; waits for the driver, makes the CSIDriver, the CSINodes
-                        of NodeGetInfo and two StorageClasses for it, and runs the sidecar with it. Without this flag
-                        a sample driver is started
+                        of NodeGetInfo and two StorageClasses for it, and runs the sidecar with it; with capacity if the
+                        driver has GET_CAPACITY. Without this flag a sample driver is started
   --port N              port of the API on 127.0.0.1; 0, the default, takes any free one
   --kubeconfig PATH     where to write the kubeconfig; by default in a temporary folder
   --log DIR             folder for the logs of the sidecar and the sample driver; by default in a temporary folder
+  --wait DURATION       limit for the wait for that driver, such as 60s; by default it is waited for without a limit
   --nodes N             number of nodes, 0 to 1000; 1 with --csi-address, else 2
+  --node NAME[=KEY=VALUE,...]
+                        a node, with the driver's topology on it in place of that of NodeGetInfo; repeatable, such as
+                        --node a=example.com/zone=north --node b=example.com/zone=south
+  --node-csi-address [NAME=]PATH
+                        the socket of the node plugin, where it is another one than the driver's; of that node alone
+                        with a NAME, which is repeatable
+  --class-parameter KEY=VALUE
+                        a parameter of the StorageClasses that are made for the driver; repeatable
   --rbac                authorization as a cluster's: the sidecar has the permissions of deploy/base/rbac.yaml, over HTTPS.
                         Without it everybody may do everything
   --sidecar-flag FLAG   a further flag for the sidecar, such as --sidecar-flag=--extra-create-metadata; repeatable
@@ -59,6 +70,8 @@ export function parseClusterFlags(argv: readonly string[]): ClusterCommand {
   if (split !== -1 && command.length === 0) throw new ClusterFlagError('there is no command after --');
   const values = parse(split === -1 ? argv : argv.slice(0, split));
   if (values.help === true) return { kind: 'help' };
+  if (values.nodes !== undefined && values.node.length > 0)
+    throw new ClusterFlagError('give --nodes or --node, not both');
   const nodes = values.nodes === undefined ? undefined : wholeNumber('--nodes', values.nodes, 1000);
   const kubeconfigPath = givenPath('--kubeconfig', values.kubeconfig);
   const dataPath = givenPath('--data', values.data);
@@ -73,6 +86,10 @@ export function parseClusterFlags(argv: readonly string[]): ClusterCommand {
     options: {
       ...(values['csi-address'] !== undefined && { driverSocket: driverSocket(values['csi-address']) }),
       ...(logFolder !== undefined && { logFolder }),
+      ...(values.wait !== undefined && { waitMs: givenWait(values.wait) }),
+      ...(values.node.length > 0 && { nodes: givenNodes(values.node) }),
+      ...(values['node-csi-address'].length > 0 && { nodeSockets: values['node-csi-address'].map(nodeSocket) }),
+      ...(values['class-parameter'].length > 0 && { classParameters: givenParameters(values['class-parameter']) }),
       sidecarFlags: values['sidecar-flag'],
       faults: values.fault.map(givenFault),
       faultFile: givenPath('--fault-file', values['fault-file']),
@@ -100,6 +117,10 @@ function parse(argv: readonly string[]) {
         kubeconfig: { type: 'string' },
         log: { type: 'string' },
         nodes: { type: 'string' },
+        node: { type: 'string', multiple: true, default: [] },
+        'node-csi-address': { type: 'string', multiple: true, default: [] },
+        'class-parameter': { type: 'string', multiple: true, default: [] },
+        wait: { type: 'string' },
         rbac: { type: 'boolean', default: false },
         'sidecar-flag': { type: 'string', multiple: true, default: [] },
         data: { type: 'string' },
@@ -131,6 +152,38 @@ function givenFault(text: string): CallFault {
     return parseFault(text);
   } catch (error) {
     throw new ClusterFlagError(`--fault: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function givenWait(text: string): number {
+  const ms = durationMs(text) ?? 0;
+  if (ms > 0) return ms;
+  throw new ClusterFlagError(`--wait: ${JSON.stringify(text)} is no duration such as 60s`);
+}
+
+function givenNodes(texts: readonly string[]): GivenNode[] {
+  const nodes = texts.map((text) => inFlag('--node', () => parseNode(text)));
+  const twice = nodes.find(({ name }, index) => nodes.findIndex((other) => other.name === name) < index);
+  if (twice !== undefined) throw new ClusterFlagError(`--node: ${twice.name} is given twice`);
+  return nodes;
+}
+
+function nodeSocket(text: string): NodeSocket {
+  const [, node, address = ''] = /^(?:([^=/]+)=)?(.*)$/s.exec(text) ?? [];
+  if (address === '') throw new ClusterFlagError('--node-csi-address has no path; give [NAME=]PATH');
+  return { node, socketPath: inFlag('--node-csi-address', () => socketPathOf(address)) };
+}
+
+function givenParameters(texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(texts.map((text) => inFlag('--class-parameter', () => keyAndValue(text))));
+}
+
+function inFlag<T>(flag: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const message = (error as Error).message.replace(/^--csi-address: /, '');
+    throw new ClusterFlagError(`${flag}: ${message}`, { cause: error });
   }
 }
 

@@ -2,22 +2,26 @@
  * A whole small storage cluster: the sandbox in this process, and beside it as processes of their own the sidecar and a
  * CSI driver, the sample one or somebody's own.
  */
-import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import type { ServiceError } from '@grpc/grpc-js';
 import { textLogger } from '../../src/base/text-logger.ts';
 import type { SandboxClient } from '../api/client.ts';
+import type { NodeSketch } from '../control-plane/create-nodes.ts';
 import { Sandbox } from '../sandbox.ts';
 import type { SandboxOptions } from '../sandbox.ts';
+import { resources } from '../control-plane/objects.ts';
 import { ChildProgram } from './child-program.ts';
 import type { CallFault } from '../proxy/call-fault.ts';
 import { CallProxy } from '../proxy/call-proxy.ts';
 import { FaultSource } from '../proxy/fault-source.ts';
-import { readDriverFacts, unreadyReason } from './driver-client.ts';
-import type { DriverFacts } from './driver-client.ts';
+import { readDriverFacts, readNodeFacts } from './driver-client.ts';
+import type { DriverFacts, NodeFacts } from './driver-client.ts';
+import { whenReady } from './driver-wait.ts';
 import { watchDriver } from './driver-watch.ts';
+import { nodeFactsOf } from './given-nodes.ts';
+import type { GivenNode, NodeSocket } from './given-nodes.ts';
 import { KeptProgram } from './kept-program.ts';
 import { sampleDriverArguments, sidecarFile } from './programs.ts';
 import { registerDriver } from './register-driver.ts';
@@ -30,6 +34,14 @@ export const sampleDriverName = 'hostpath.csi.k8s.io';
 export interface ClusterOptions {
   /** Path of the socket of a driver that runs already or will; the sample driver is started if absent. */
   readonly driverSocket?: string;
+  /** Limit in milliseconds for the wait for that driver; default none. */
+  readonly waitMs?: number | undefined;
+  /** The nodes by name and topology; by default as `sandbox.nodes`. */
+  readonly nodes?: readonly GivenNode[];
+  /** Sockets of node plugins, where they are not the driver's. */
+  readonly nodeSockets?: readonly NodeSocket[];
+  /** Of both classes that are made for the driver. */
+  readonly classParameters?: Readonly<Record<string, string>>;
   /** Of the API and its controllers. */
   readonly sandbox?: SandboxOptions;
   /** Folder for the logs; by default in the temporary folder that goes with the cluster. */
@@ -65,8 +77,6 @@ export interface LocalCluster extends AsyncDisposable {
   readonly volumesFolder: string | undefined;
 }
 
-const pollMs = 200;
-
 /** Starts everything and waits until it works. @throws when a part ends at once; nothing is left running then. */
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
   const { report = () => undefined, signal = new AbortController().signal } = options;
@@ -80,7 +90,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   const sandbox = cleanup.use(
     await Sandbox.start({
       kubeconfigPath: path.join(folder, 'kubeconfig'),
-      nodes: options.driverSocket === undefined ? 2 : 1,
+      nodes: sketches(options),
       logger: textLogger({ level: 'error', write: report }),
       ...options.sandbox,
     }),
@@ -109,19 +119,28 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
       return await started(child, child.firstLine(), stop);
     });
   }
-  const register = async (stop: AbortSignal): Promise<DriverFacts> => {
-    await waitForDriver(driverSocket, { signal: stop, report });
-    try {
-      const facts = await readDriverFacts(driverSocket);
-      registerDriver(client, facts);
-      return facts;
-    } catch (error) {
-      const { message } = error as Error;
-      throw new Error(`the driver at ${driverSocket} cannot be registered: ${message}`, { cause: error });
+  const { nodes = [], nodeSockets = [], classParameters = {} } = options;
+  const stranger = nodeSockets.find(({ node }) => node !== undefined && !client.get(resources.nodes, { name: node }));
+  if (stranger !== undefined) throw new Error(`--node-csi-address: there is no node ${stranger.node ?? ''}`);
+  const register = async (stop: AbortSignal, limitMs?: number): Promise<DriverFacts> => {
+    const wait = { signal: stop, report, limitMs };
+    const facts = await whenReady(driverSocket, registering(driverSocket, readDriverFacts), wait);
+    const plugins = new Map<string, NodeFacts>();
+    for (const { node = '', socketPath } of nodeSockets) {
+      plugins.set(node, await whenReady(socketPath, registering(socketPath, readNodeFacts), wait));
     }
+    await registering(driverSocket, () => {
+      const factsOf = nodeFactsOf(facts, nodes, plugins);
+      registerDriver(client, { driver: facts, factsOf, hasCapacity: hasCapacity(facts, options), classParameters });
+      return Promise.resolve();
+    })();
+    return facts;
   };
-  const driver = await register(signal);
-  cleanup.use(watchDriver({ socketPath: driverSocket, register, report }));
+  const driver = await register(signal, options.waitMs);
+  if (isWithoutTopology(driver, options)) report(topologyAdvice);
+  for (const socketPath of new Set([driverSocket, ...nodeSockets.map((each) => each.socketPath)])) {
+    cleanup.use(watchDriver({ socketPath, register, report }));
+  }
   const { faults = [], faultFile } = options;
   let calledSocket = driverSocket;
   if (faults.length > 0 || faultFile !== undefined) {
@@ -132,11 +151,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   await keep(async (stop) => {
     const { sidecarProgram = [sidecarFile()], sidecarFlags = [], sidecarEnv = {} } = options;
     const connections = [`--csi-address=${calledSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
+    const capacity = hasCapacity(driver, options) ? capacityFlags : [];
     const sidecar = new ChildProgram({
       what: 'sidecar',
-      args: [...sidecarProgram, ...connections, ...sidecarFlags],
+      args: [...sidecarProgram, ...connections, ...capacity, ...sidecarFlags],
+      env: { NAMESPACE: sidecarAccount.namespace },
       logFile: logFile('sidecar'),
-      env: sidecarEnv,
+      env: { NAMESPACE: sidecarAccount.namespace, ...sidecarEnv },
     });
     return await started(sidecar, sidecar.logs('Started provisioner controller'), stop);
   });
@@ -165,17 +186,37 @@ async function started(child: ChildProgram, ready: Promise<unknown>, signal: Abo
   return child;
 }
 
-async function waitForDriver(
-  socketPath: string,
-  { signal, report }: { signal: AbortSignal; report: (text: string) => void },
-): Promise<void> {
-  let reported: string | undefined;
-  for (;;) {
-    const reason = existsSync(socketPath) ? await unreadyReason(socketPath) : 'there is no such socket yet';
-    if (reason === undefined) return;
-    const kind = reason.replaceAll(/\d+/g, ''); // some texts of grpc-js have a time in them
-    if (kind !== reported) report(`Waiting for a CSI driver at ${socketPath}: ${reason}. Ctrl-C gives up.`);
-    reported = kind;
-    await delay(pollMs, undefined, { signal });
-  }
+/** The flags that publish capacity; objects without an owner, as the sidecar has no Pod. */
+const capacityFlags = ['--enable-capacity', '--capacity-ownerref-level=-1'];
+
+function hasCapacity({ controller }: DriverFacts, { sidecarFlags = [] }: ClusterOptions): boolean {
+  return controller.has('GET_CAPACITY') && !sidecarFlags.some((flag) => /^--?enable-capacity=(0|f)/i.test(flag));
+}
+
+const topologyAdvice =
+  'The driver has VOLUME_ACCESSIBILITY_CONSTRAINTS, but no node service at its socket: its volumes get no topology. Give ' +
+  'the socket of its node plugin with --node-csi-address, or the topology itself with --node NAME=KEY=VALUE,...';
+
+function isWithoutTopology(driver: DriverFacts, { nodes = [], nodeSockets = [] }: ClusterOptions): boolean {
+  if (!driver.hasTopology || driver.node !== undefined || nodeSockets.length > 0) return false;
+  return nodes.every(({ segments }) => Object.keys(segments).length === 0);
+}
+
+/** Errors say which driver cannot be registered; their codes stay. */
+function registering<T>(socketPath: string, read: (socketPath: string) => Promise<T>): () => Promise<T> {
+  return async () => {
+    try {
+      return await read(socketPath);
+    } catch (error) {
+      const { message, code } = error as ServiceError;
+      throw Object.assign(new Error(`the driver at ${socketPath} cannot be registered: ${message}`, { cause: error }), {
+        code,
+      });
+    }
+  };
+}
+
+function sketches({ driverSocket, nodes }: ClusterOptions): number | NodeSketch[] {
+  if (nodes !== undefined) return nodes.map(({ name, segments }) => ({ name, labels: { ...segments } }));
+  return driverSocket === undefined ? 2 : 1;
 }

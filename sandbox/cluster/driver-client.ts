@@ -10,8 +10,16 @@ export interface DriverFacts {
   readonly controller: ReadonlySet<string>;
   /** Whether volumes can be expanded, by the controller or on the node. */
   readonly expands: boolean;
+  /** Whether its volumes can be used in some segments of the cluster only. */
+  readonly hasTopology: boolean;
   /** Undefined for a driver whose socket has no node service, as with a controller plugin of its own. */
-  readonly node: { readonly id: string; readonly segments: Readonly<Record<string, string>> } | undefined;
+  readonly node: NodeFacts | undefined;
+}
+
+/** What a node plugin says of its node. */
+export interface NodeFacts {
+  readonly id: string;
+  readonly segments: Readonly<Record<string, string>>;
 }
 
 const callTimeoutMs = 10_000;
@@ -38,20 +46,38 @@ export async function readDriverFacts(socketPath: string): Promise<DriverFacts> 
   if (name === '') throw new Error('GetPluginInfo: the driver has no name');
   const controller = await driver.capabilities('Controller', 'ControllerGetCapabilities');
   const onNode = await driver.capabilities('Node', 'NodeGetCapabilities');
-  const info = await driver.optional<NodeInfo>('Node', 'NodeGetInfo');
+  const plugin = await driver.capabilities('Identity', 'GetPluginCapabilities');
   return {
     name,
     version,
     controller,
     expands: controller.has('EXPAND_VOLUME') || onNode.has('EXPAND_VOLUME'),
-    node:
-      info === undefined ? undefined : { id: info.node_id ?? '', segments: info.accessible_topology?.segments ?? {} },
+    hasTopology: plugin.has('VOLUME_ACCESSIBILITY_CONSTRAINTS'),
+    node: await driver.nodeFacts(),
   };
+}
+
+/** What the node service of a driver that is ready says. @throws {ServiceError} also where there is no such service. */
+export async function readNodeFacts(socketPath: string): Promise<NodeFacts> {
+  using driver = new DriverClient(socketPath);
+  const node = await driver.nodeFacts();
+  if (node === undefined) throw new Error('NodeGetInfo: there is no node service');
+  return node;
+}
+
+interface Capability {
+  rpc?: { type?: string };
+  service?: { type?: string };
 }
 
 interface NodeInfo {
   node_id?: string;
   accessible_topology?: { segments?: Record<string, string> };
+}
+
+/** Whether a call failed as the driver cannot be reached or is not ready: the next one may succeed. */
+export function isUnavailable(error: unknown): boolean {
+  return (error as ServiceError).code === status.UNAVAILABLE;
 }
 
 function isUnimplemented(error: unknown): boolean {
@@ -96,8 +122,13 @@ class DriverClient implements Disposable {
   }
 
   async capabilities(service: string, method: string): Promise<Set<string>> {
-    const response = await this.optional<{ capabilities?: { rpc?: { type?: string } }[] }>(service, method);
-    return new Set((response?.capabilities ?? []).map(({ rpc }) => rpc?.type ?? ''));
+    const response = await this.optional<{ capabilities?: Capability[] }>(service, method);
+    return new Set((response?.capabilities ?? []).map(({ rpc, service: offered }) => (rpc ?? offered)?.type ?? ''));
+  }
+
+  async nodeFacts(): Promise<NodeFacts | undefined> {
+    const info = await this.optional<NodeInfo>('Node', 'NodeGetInfo');
+    return info && { id: info.node_id ?? '', segments: info.accessible_topology?.segments ?? {} };
   }
 
   [Symbol.dispose](): void {

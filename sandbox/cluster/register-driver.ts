@@ -1,27 +1,48 @@
 import type { ResourceRef, SandboxClient, SandboxObject } from '../api/client.ts';
 import { resources } from '../control-plane/objects.ts';
-import type { DriverFacts } from './driver-client.ts';
+import type { DriverFacts, NodeFacts } from './driver-client.ts';
+import type { NodeFactsOf } from './given-nodes.ts';
 
 /** The classes that are made for a driver. */
 export const classNames = { immediate: 'sandbox', late: 'sandbox-late' } as const;
+
+/** What is registered. */
+export interface Registration {
+  readonly driver: DriverFacts;
+  readonly factsOf: NodeFactsOf;
+  /** Whether the sidecar publishes its capacity. */
+  readonly hasCapacity: boolean;
+  /** Of both classes. */
+  readonly classParameters: Readonly<Record<string, string>>;
+}
 
 /**
  * Makes what a cluster has once a driver is installed: the CSIDriver object, on every node what the kubelet makes of
  * NodeGetInfo, and two classes. Objects that are there already stay as they are, the nodes follow the driver: safe to
  * repeat when it was restarted.
  */
-export function registerDriver(client: SandboxClient, driver: DriverFacts): void {
+export function registerDriver(
+  client: SandboxClient,
+  { driver, factsOf, hasCapacity, classParameters }: Registration,
+): void {
   createMissing(client, resources.csiDrivers, {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'CSIDriver',
     metadata: { name: driver.name },
-    spec: { attachRequired: driver.controller.has('PUBLISH_UNPUBLISH_VOLUME'), podInfoOnMount: false },
+    spec: {
+      attachRequired: driver.controller.has('PUBLISH_UNPUBLISH_VOLUME'),
+      podInfoOnMount: false,
+      storageCapacity: hasCapacity,
+    },
   });
-  for (const node of client.list(resources.nodes)) registerOnNode(client, node, driver);
+  for (const node of client.list(resources.nodes)) {
+    registerOnNode(client, node, { name: driver.name, info: factsOf(node.metadata.name) });
+  }
   const common = {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'StorageClass',
     provisioner: driver.name,
+    parameters: classParameters,
     allowVolumeExpansion: driver.expands,
   };
   createMissing(client, resources.classes, {
@@ -39,7 +60,11 @@ export function registerDriver(client: SandboxClient, driver: DriverFacts): void
 }
 
 /** As the kubelet's plugin registration: labels for the segments, and an entry in the node's CSINode. */
-function registerOnNode(client: SandboxClient, node: SandboxObject, { name, node: info }: DriverFacts): void {
+function registerOnNode(
+  client: SandboxClient,
+  node: SandboxObject,
+  { name, info }: { name: string; info: NodeFacts | undefined },
+): void {
   const segments = info?.segments ?? {};
   const labels = { ...node.metadata.labels, ...segments };
   client.update(resources.nodes, { ...node, metadata: { ...node.metadata, labels } });

@@ -4,7 +4,7 @@ import path from 'node:path';
 /** The base, and the options that need no flag of their own. */
 const folders = [
   'base',
-  ...['attachments', 'attributes-classes', 'leader-election', 'secrets', 'snapshots', 'topology'].map(
+  ...['attachments', 'attributes-classes', 'capacity', 'leader-election', 'secrets', 'snapshots', 'topology'].map(
     (name) => `components/${name}`,
   ),
 ];

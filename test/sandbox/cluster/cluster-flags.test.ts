@@ -56,6 +56,26 @@ describe('the flags of csi-sandbox', () => {
     assert.deepEqual(parseClusterFlags(['--port=1', '-h']), { kind: 'help' });
   });
 
+  test('reads nodes with their topology, sockets of node plugins, parameters of the classes and a limit', () => {
+    const asked = parseClusterFlags([
+      ...['--node=a=example.com/zone=north,example.com/rack=7', '--node', 'b', '--wait=1m30s'],
+      ...['--node-csi-address=a=/run/a.sock', '--node-csi-address=unix:///run/all.sock'],
+      ...['--class-parameter=type=fast', '--class-parameter=note=a=b'],
+    ]);
+    assert.ok(asked.kind === 'run');
+    const { nodes, nodeSockets, classParameters, waitMs } = asked.options;
+    assert.deepEqual(nodes, [
+      { name: 'a', segments: { 'example.com/zone': 'north', 'example.com/rack': '7' } },
+      { name: 'b', segments: {} },
+    ]);
+    assert.deepEqual(nodeSockets, [
+      { node: 'a', socketPath: '/run/a.sock' },
+      { node: undefined, socketPath: '/run/all.sock' },
+    ]);
+    assert.deepEqual(classParameters, { type: 'fast', note: 'a=b' });
+    assert.equal(waitMs, 90_000);
+  });
+
   for (const [address, want] of [
     ['/run/csi.sock', '/run/csi.sock'],
     ['unix:/run/csi.sock', '/run/csi.sock'],
@@ -79,6 +99,14 @@ describe('the flags of csi-sandbox', () => {
     { args: [`--log=${import.meta.filename}`], want: /^--log: .* is a file; give a folder$/ },
     { args: ['--socket=/run/csi.sock'], want: /^Unknown option '--socket'.*; see --help$/ },
     { args: ['/run/csi.sock'], want: /^Unexpected argument '\/run\/csi.sock'.*; see --help$/ },
+    { args: ['--node='], want: /^--node: "" has no name; give NAME=KEY=VALUE,...$/ },
+    { args: ['--node=a=zone'], want: /^--node: "zone" is not KEY=VALUE$/ },
+    { args: ['--node=a', '--node=a=k=v'], want: /^--node: a is given twice$/ },
+    { args: ['--nodes=2', '--node=a'], want: /^give --nodes or --node, not both$/ },
+    { args: ['--node-csi-address=a='], want: /^--node-csi-address has no path; give \[NAME=\]PATH$/ },
+    { args: ['--node-csi-address=tcp://a:1'], want: /^--node-csi-address: tcp:\/\/a:1 is no unix socket/ },
+    { args: ['--class-parameter=fast'], want: /^--class-parameter: "fast" is not KEY=VALUE$/ },
+    { args: ['--wait=60'], want: /^--wait: "60" is no duration such as 60s$/ },
     { args: ['--'], want: /^there is no command after --$/ },
   ]) {
     test(`refuses ${args[0]?.slice(0, 40) ?? ''} in one line`, () => {
