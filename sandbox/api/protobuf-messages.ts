@@ -82,9 +82,14 @@ PolicyRule: 1 verbs string[], 2 apiGroups string[], 3 resources string[], 4 reso
 Preconditions: 1 uid string*, 2 resourceVersion string*
 ResourceAttributes: 1 namespace string, 2 verb string, 3 group string, 4 version string, 5 resource string, 6
   subresource string, 7 name string
+ResourceQuota: 1 metadata ObjectMeta, 2 spec ResourceQuotaSpec, 3 status ResourceQuotaStatus
+ResourceQuotaSpec: 1 hard {quantity}, 2 scopes string[], 3 scopeSelector ScopeSelector*
+ResourceQuotaStatus: 1 hard {quantity}, 2 used {quantity}
 Role: 1 metadata ObjectMeta, 2 rules PolicyRule[]
 RoleBinding: 1 metadata ObjectMeta, 2 subjects Subject[], 3 roleRef RoleRef
 RoleRef: 1 apiGroup string, 2 kind string, 3 name string
+ScopeSelector: 1 matchExpressions ScopedResourceSelectorRequirement[]
+ScopedResourceSelectorRequirement: 1 scopeName string, 2 operator string, 3 values string[]
 Secret: 1 metadata ObjectMeta, 5 immutable bool*, 2 data {bytes}, 4 stringData {string}, 3 type string
 SecretReference: 1 name string, 2 namespace string
 SelfSubjectAccessReview: 1 metadata ObjectMeta, 2 spec SelfSubjectAccessReviewSpec, 3 status

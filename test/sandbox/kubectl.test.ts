@@ -319,6 +319,19 @@ describe('kubectl', options, () => {
     assert.equal((await run('scale', 'deployment/none', '--replicas=3')).code, 1);
   });
 
+  test('create quota makes one with its amounts and scopes', async (t) => {
+    const { run } = await startShell(t);
+    const hard = '--hard=requests.storage=10Gi,persistentvolumeclaims=3';
+    const created = await run('create', 'quota', 'storage', hard, '--scopes=BestEffort');
+    assert.equal(created.code, 0, created.stderr);
+    const { stdout } = await run('get', 'quota', 'storage', '-o', 'json');
+    const { spec } = JSON.parse(stdout) as { spec: object };
+    assert.deepEqual(spec, {
+      hard: { persistentvolumeclaims: '3', 'requests.storage': '10Gi' },
+      scopes: ['BestEffort'],
+    });
+  });
+
   test('logs, exec and port-forward say that the sandbox runs no containers', async (t) => {
     const { run } = await startShell(t);
     assert.equal((await run('run', 'p', '--image=none')).code, 0);
