@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { dieWithParent } from './die-with-parent.ts';
 
 /** What is started, and where its log goes. */
 export interface ChildProgramOptions {
@@ -34,9 +35,10 @@ export class ChildProgram implements AsyncDisposable {
     const env = { ...process.env, ...further };
     delete env['KUBECONFIG']; // it would win over the flag
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
+    const unguard = child.pid === undefined ? () => undefined : dieWithParent(child.pid);
     this.#process = child;
     this.#ended = Promise.race([once(child, 'close'), once(child, 'error')]);
-    this.#ended.catch(() => undefined); // who waits for the end hears of it
+    this.#ended.catch(() => undefined).finally(unguard); // who waits for the end hears of it
     createInterface({ input: child.stdout }).once('line', (line) => this.#firstLine.resolve(line));
     child.stderr.pipe(createWriteStream(logFile, { flags: 'a' }));
     createInterface({ input: child.stderr }).on('line', (line) => {

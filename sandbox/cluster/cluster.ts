@@ -2,7 +2,7 @@
  * A whole small storage cluster: the sandbox in this process, and beside it as processes of their own the sidecar and a
  * CSI driver, the sample one or somebody's own.
  */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ServiceError } from '@grpc/grpc-js';
@@ -20,10 +20,12 @@ import { readDriverFacts, readNodeFacts } from './driver-client.ts';
 import type { DriverFacts, NodeFacts } from './driver-client.ts';
 import { whenReady } from './driver-wait.ts';
 import { watchDriver } from './driver-watch.ts';
+import { leftovers } from './explain-leftovers.ts';
 import { nodeFactsOf } from './given-nodes.ts';
 import type { GivenNode, NodeSocket } from './given-nodes.ts';
 import { KeptProgram } from './kept-program.ts';
 import { sampleDriverArguments, sidecarFile } from './programs.ts';
+import { LogFolder } from './log-folder.ts';
 import { registerDriver } from './register-driver.ts';
 import { grantSidecarPermissions, sidecarAccount } from './sidecar-permissions.ts';
 
@@ -44,7 +46,7 @@ export interface ClusterOptions {
   readonly classParameters?: Readonly<Record<string, string>>;
   /** Of the API and its controllers. */
   readonly sandbox?: SandboxOptions;
-  /** Folder for the logs; by default in the temporary folder that goes with the cluster. */
+  /** Folder for the logs; by default a temporary one that goes with the cluster. */
   readonly logFolder?: string;
   /** What to run as the sidecar: a script and its arguments. The sidecar beside this sandbox if absent. */
   readonly sidecarProgram?: readonly string[];
@@ -72,7 +74,12 @@ export interface LocalCluster extends AsyncDisposable {
   readonly client: SandboxClient;
   readonly driver: DriverFacts;
   readonly driverSocket: string;
+  /** In a temporary folder of their own that is removed at the end, unless one was given. */
   readonly logFiles: readonly string[];
+  /** Claims that are not bound and volumes that could not be deleted, as `csi-provisioner why` names them. */
+  leftovers(): string[];
+  /** Leaves the logs where they are. */
+  keepLogs(): void;
   /** Where the sample driver keeps its volumes, a folder each; undefined with a driver of somebody's own. */
   readonly volumesFolder: string | undefined;
 }
@@ -83,9 +90,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   const folder = await mkdtemp(path.join(tmpdir(), 'csi-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const logFolder = path.resolve(options.logFolder ?? folder);
-  await mkdir(logFolder, { recursive: true });
-  const logFile = (what: string): string => path.join(logFolder, `${what}.log`);
+  const logs = cleanup.use(await LogFolder.open(options.logFolder));
+  const logFile = (what: string): string => path.join(logs.path, `${what}.log`);
 
   const sandbox = cleanup.use(
     await Sandbox.start({
@@ -155,7 +161,6 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     const sidecar = new ChildProgram({
       what: 'sidecar',
       args: [...sidecarProgram, ...connections, ...capacity, ...sidecarFlags],
-      env: { NAMESPACE: sidecarAccount.namespace },
       logFile: logFile('sidecar'),
       env: { NAMESPACE: sidecarAccount.namespace, ...sidecarEnv },
     });
@@ -171,6 +176,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     driverSocket,
     logFiles: [logFile('sidecar'), ...(options.driverSocket === undefined ? [logFile('driver')] : [])],
     volumesFolder: options.driverSocket === undefined ? path.join(stateFolder, 'volumes') : undefined,
+    leftovers: () => leftovers(client),
+    keepLogs: () => logs.keep(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -1,12 +1,13 @@
 /** The process edge of `csi-sandbox`: flags in, a banner or the given command's exit code out. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { banner, exampleClaim } from './banner.ts';
-import { startCluster } from './cluster.ts';
+import { type LocalCluster, startCluster } from './cluster.ts';
 import { ClusterFlagError, clusterUsage, parseClusterFlags } from './cluster-flags.ts';
+import { explanations } from './explain-leftovers.ts';
+import { runCommand } from './run-command.ts';
 
 /** The parts that are programs by themselves, by the word that asks for one. */
 const parts: Record<string, () => Promise<unknown>> = {
@@ -22,12 +23,16 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort(signal));
   const { signal } = stop;
   try {
     const report = (text: string): void => void process.stderr.write(`${text.trimEnd()}\n`);
     await using cluster = await startCluster({ ...asked.options, report, signal });
-    if (asked.command.length > 0) return await runCommand(asked.command, cluster.kubeconfig, signal);
+    if (asked.command.length > 0) {
+      const code = await runCommand(asked.command, { kubeconfig: cluster.kubeconfig, signal });
+      if (code !== 0 && !signal.aborted) await reportFailure(cluster, { code, report });
+      return code;
+    }
     const manifest = path.join(cluster.folder, 'example.yaml');
     await writeFile(manifest, exampleClaim);
     process.stdout.write(banner(cluster, { manifest, rbac: asked.rbac }));
@@ -39,13 +44,16 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Runs the command with the cluster as its kubectl's; signals are passed on. @returns its exit code. */
-async function runCommand(command: readonly string[], kubeconfig: string, signal: AbortSignal): Promise<number> {
-  const [program = '', ...args] = command;
-  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, KUBECONFIG: kubeconfig } });
-  signal.addEventListener('abort', () => child.kill(signal.reason as NodeJS.Signals));
-  const [code, by] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-  return by === null ? (code ?? 1) : 128 + constants.signals[by];
+/** What is left undone, and where the logs are. */
+async function reportFailure(
+  cluster: LocalCluster,
+  { code, report }: { code: number; report: (text: string) => void },
+): Promise<void> {
+  const explained = await explanations(cluster.leftovers(), cluster.kubeconfig);
+  report(`\nThe command ended with exit code ${code}.`);
+  for (const text of explained) report(`\n${text}`);
+  cluster.keepLogs();
+  report(`\nLogs: ${cluster.logFiles.join(', ')}`);
 }
 
 const part = parts[process.argv[2] ?? ''];
