@@ -94,17 +94,18 @@ describe('nothing is left behind', () => {
     test(`by ${signal}: sidecar, driver and command end`, async (t) => {
       const folder = await temporaryFolder(t);
       const file = path.join(folder, 'pid');
-      const script = `require('node:fs').writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1000)`;
-      await using program = SandboxProgram.start('--', process.execPath, '--eval', script);
-      const command = await eventually(() => {
+      const script = `require('node:fs').writeFileSync(${JSON.stringify(file)}, process.pid + ' ' + process.env.KUBECONFIG); setInterval(() => {}, 1000)`;
+      await using program = SandboxProgram.start(`--log=${folder}/logs`, '--', process.execPath, '--eval', script);
+      const [command = '', kubeconfig = ''] = await eventually(() => {
         assert.ok(existsSync(file) && readFileSync(file, 'utf8') !== '');
-        return Number(readFileSync(file, 'utf8'));
+        return readFileSync(file, 'utf8').split(' ');
       });
       const children = [
-        command,
+        Number(command),
         await program.childPid(programFile('csi-provisioner')),
         await program.childPid('--state-dir'),
       ];
+      t.after(() => rm(path.dirname(kubeconfig), { recursive: true, force: true })); // SIGKILL leaves it
       await program.stop(signal);
       await eventually(() => assert.deepEqual(children.filter(isRunning), []));
     });
