@@ -1,6 +1,6 @@
 /** What a real API server of 1.36 answers, recorded by scripts/record-codings.ts. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -43,7 +43,7 @@ const kinds = codedKinds('coded');
 const recorded = new Map<string, Recorded>();
 for (const { resource } of kinds) {
   const file = path.join(import.meta.dirname, 'recorded', `${resource.plural}.json.gz`);
-  recorded.set(resource.plural, JSON.parse(gunzipSync(await readFile(file)).toString('utf8')) as Recorded);
+  recorded.set(resource.plural, JSON.parse(gunzipSync(readFileSync(file)).toString('utf8')) as Recorded);
 }
 
 function bytesOf({ resource }: CodedKind, what: keyof Recorded, coding: keyof InBoth): Buffer {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -20,9 +20,9 @@ import { storageHashes } from '../../../../src/provision/volume/storage-hash.ts'
 import { codedDriver } from '../../../support/coded-objects.ts';
 
 /** What an API server answered to a list, in both codings (scripts/record-codings.ts). */
-async function recordedList(plural: string): Promise<{ json: Buffer; protobuf: Buffer }> {
+function recordedList(plural: string): { json: Buffer; protobuf: Buffer } {
   const file = path.join(import.meta.dirname, '../../../integration/kube/recorded', `${plural}.json.gz`);
-  const { list } = JSON.parse(gunzipSync(await readFile(file)).toString('utf8')) as {
+  const { list } = JSON.parse(gunzipSync(readFileSync(file)).toString('utf8')) as {
     list: { json: string; protobuf: string };
   };
   return { json: Buffer.from(list.json, 'base64'), protobuf: Buffer.from(list.protobuf, 'base64') };
@@ -45,8 +45,8 @@ async function cachedForms(
   return { inJson, inProtobuf };
 }
 
-const volumes = await recordedList('persistentvolumes');
-const claims = await recordedList('persistentvolumeclaims');
+const volumes = recordedList('persistentvolumes');
+const claims = recordedList('persistentvolumeclaims');
 const isKnownProvisioner = (name: string): boolean => name === codedDriver;
 
 describe('the cached form from protobuf is that from JSON', () => {

@@ -1,0 +1,58 @@
+/**
+ * `npm test` and `npm run test:unit`: runs test files, many of them together in one process.
+ *
+ *   node scripts/test.ts                          all of test/unit, test/integration, test/sandbox and test/e2e
+ *   node scripts/test.ts --unit                   unit tests alone, without the model check
+ *   node scripts/test.ts --test-name-pattern=TEXT tests with such titles; may be repeated
+ */
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { parseArgs } from 'node:util';
+import { globalSetup as setUpRun } from '../test/support/run-setup.ts';
+import { globalSetup as setUpWholeRun } from '../test/support/whole-run-setup.ts';
+import { allTests, quickUnitTests } from './test/test-files.ts';
+import { planProcesses } from './test/test-processes.ts';
+
+const root = path.join(import.meta.dirname, '..');
+const support = (name: string): string => path.join(root, 'test/support', name);
+
+/** Three for each core of a small machine: while one waits, for instance for a timer, another one runs. */
+const concurrency = 6;
+
+const { values: flags } = parseArgs({
+  options: {
+    unit: { type: 'boolean', default: false },
+    'test-name-pattern': { type: 'string', multiple: true },
+  },
+});
+
+// Not by `globalSetupPath`, for Node.js starts the first files while an asynchronous one still runs.
+if (flags.unit) setUpRun();
+else await setUpWholeRun();
+const files = await planProcesses(root, flags.unit ? await quickUnitTests(root) : await allTests(root));
+const pattern = flags['test-name-pattern'];
+const stop = new AbortController();
+for (const [signal, number] of [
+  ['SIGINT', 2],
+  ['SIGTERM', 15],
+] as const) {
+  process.once(signal, () => {
+    process.exitCode = 128 + number;
+    stop.abort();
+  });
+}
+const events = run({
+  files,
+  cwd: root,
+  signal: stop.signal,
+  concurrency,
+  timeout: 600_000,
+  execArgv: ['file-limits.ts', 'bundled-client.ts'].map((name) => `--import=${support(name)}`),
+  ...(pattern !== undefined && { testNamePatterns: pattern }),
+});
+events.on('test:summary', ({ file, success }) => {
+  if (file === undefined && !success) process.exitCode ??= 1;
+});
+await pipeline(events, new spec(), process.stdout, { end: false });
