@@ -5,6 +5,7 @@
  *   node scripts/test.ts --unit                   unit tests alone, without the model check
  *   node scripts/test.ts --test-name-pattern=TEXT tests with such titles; may be repeated
  */
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
@@ -18,8 +19,8 @@ import { planProcesses } from './test/test-processes.ts';
 const root = path.join(import.meta.dirname, '..');
 const support = (name: string): string => path.join(root, 'test/support', name);
 
-/** Three for each core of a small machine: while one waits, for instance for a timer, another one runs. */
-const concurrency = 6;
+/** Three for each core: while one waits, for instance for a timer, another one runs. */
+const concurrency = Math.min(3 * availableParallelism(), 12);
 
 const { values: flags } = parseArgs({
   options: {
