@@ -64,6 +64,7 @@ test('a worker that fails ends the others, which finish what they have begun', a
   const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) });
   for (const key of ['begun', 'doomed', 'left']) queue.add(key);
   const begun = Promise.withResolvers<undefined>();
+  const doomed = Promise.withResolvers<undefined>();
   const finished: string[] = [];
   const running = runWorkers({
     queue,
@@ -74,8 +75,9 @@ test('a worker that fails ends the others, which finish what they have begun', a
     },
     failureThreshold: 0,
     describe: (key) => {
-      if (key === 'doomed') throw new Error('a defect');
-      return {};
+      if (key !== 'doomed') return {};
+      doomed.resolve(undefined);
+      throw new Error('a defect');
     },
     timeoutMs: 0,
     stop: new AbortController().signal,
@@ -84,6 +86,7 @@ test('a worker that fails ends the others, which finish what they have begun', a
     logger: silentLogger,
     what: 'claim',
   });
+  await doomed.promise;
   await new Promise(setImmediate);
   begun.resolve(undefined);
   await assert.rejects(running, { message: 'a defect' });
