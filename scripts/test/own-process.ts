@@ -10,10 +10,12 @@ export const ownProcess: Readonly<Record<string, string>> = {
   'test/integration/nfs-subdir/provision.test.ts': 'sets the umask',
   'test/integration/nfs-subdir/share-identity.test.ts': 'sets the umask',
   'test/unit/base/opened-directory.test.ts': 'sets the umask',
+  'test/integration/alerts.test.ts': 'awaits at its top level',
   'test/integration/charts/charts.test.ts': 'awaits at its top level',
   'test/integration/charts/nfs-server-chart.test.ts': 'awaits at its top level',
   'test/integration/charts/nfs-subdir-chart.test.ts': 'awaits at its top level',
   'test/integration/charts/original-charts.test.ts': 'awaits at its top level',
+  'test/sandbox/api/validation.test.ts': 'awaits at its top level',
   'test/sandbox/page.test.ts': 'awaits at its top level',
   // what others would disturb
   'test/integration/cli/status-page-load.test.ts': 'measures the event loop',
