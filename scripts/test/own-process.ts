@@ -27,9 +27,12 @@ export const ownProcess: Readonly<Record<string, string>> = {
 
 /** Test files that take more than some 15 s, longest first; they have processes of their own. */
 export const takeLong: readonly string[] = [
+  'test/integration/testing/mistakes.test.ts',
   'test/integration/package.test.ts',
   'test/integration/provision/soak.test.ts',
   'test/integration/csi/hostile-driver.test.ts',
+  'test/sandbox/check/broken-drivers.test.ts',
+  'test/sandbox/check/check-program.test.ts',
   'test/sandbox/cluster/csi-sandbox.test.ts',
   'test/integration/secrets-never-leak.test.ts',
   'test/integration/nfs-server/audit.test.ts',
