@@ -27,7 +27,7 @@ export interface CallOptions {
   yieldsUntilMs?: (() => number) | undefined;
   /** As of `RequestOptions`. */
   waitsForNone?: boolean | undefined;
-  /** Called when a write had to wait for the permit, since much may have changed meanwhile: what it throws ends the write. */
+  /** Called when a write had to wait, for the permit or its turn, since much may have changed meanwhile: what it throws ends the write. */
   recheck?: (() => void) | undefined;
 }
 
@@ -220,6 +220,7 @@ export class KubeClient {
       yieldsUntilMs: options.yieldsUntilMs,
       waitsForNone: options.waitsForNone,
       permit: this.#permitOf(options),
+      recheck: options.recheck,
     });
   }
 
@@ -299,6 +300,7 @@ export class KubeClient {
       yieldsUntilMs: options.yieldsUntilMs,
       waitsForNone: options.waitsForNone,
       permit: method === 'GET' ? undefined : this.#permitOf(options),
+      recheck: method === 'GET' ? undefined : options.recheck,
     });
   }
 }

@@ -79,7 +79,7 @@ export class RequestLanes {
   #mayBegin({ untilMs }: Waiting, nowMs: number): boolean {
     if (this.#underWay >= this.#most) return false;
     if (untilMs === undefined) return true;
-    return this.#waiting.size === 0 && (this.#others < quiet || untilMs() <= nowMs);
+    return untilMs() <= nowMs || (this.#waiting.size === 0 && this.#others < quiet);
   }
 
   #begin({ untilMs }: Waiting, nowMs: number): void {
@@ -95,21 +95,38 @@ export class RequestLanes {
   }
 
   #admit(nowMs: number): void {
-    for (const lane of [this.#waiting, this.#yielding]) {
-      for (const next of lane) {
-        if (!this.#mayBegin(next, nowMs)) break;
-        lane.delete(next);
-        this.#begin(next, nowMs);
-        next.admit();
-      }
+    for (let next = this.#next(nowMs); next !== undefined && this.#mayBegin(next, nowMs); next = this.#next(nowMs)) {
+      this.#waiting.delete(next);
+      this.#yielding.delete(next);
+      this.#begin(next, nowMs);
+      next.admit();
     }
+  }
+
+  /** One whose time to give way is over has its turn as if it had come then. */
+  #next(nowMs: number): Waiting | undefined {
+    const [first] = this.#waiting;
+    const due = this.#due(nowMs);
+    if (due !== undefined && (first === undefined || due.sinceMs <= first.sinceMs)) return due.request;
+    const [yielding] = this.#yielding;
+    return first ?? yielding;
+  }
+
+  /** The first whose time to give way is over, and since when. */
+  #due(nowMs: number): { request: Waiting; sinceMs: number } | undefined {
+    for (const request of this.#yielding) {
+      const sinceMs = request.untilMs?.() ?? 0;
+      if (sinceMs <= nowMs) return { request, sinceMs };
+    }
+    return undefined;
   }
 
   /** While requests wait, now and then. */
   #look(): void {
     const nowMs = this.#clock.monotonicMs();
     const [first] = this.#waiting;
-    if (first !== undefined && nowMs - first.sinceMs >= patienceMs) this.#most *= 2;
+    const waitsSinceMs = Math.min(first?.sinceMs ?? Infinity, this.#due(nowMs)?.sinceMs ?? Infinity);
+    if (this.#underWay >= this.#most && nowMs - waitsSinceMs >= patienceMs) this.#most *= 2;
     this.#admit(nowMs);
     if (this.#waiting.size + this.#yielding.size > 0) this.#lookLater();
   }
@@ -124,6 +141,7 @@ export class RequestLanes {
   }
 
   #shrink(nowMs: number): void {
-    if (this.#most > fewest && nowMs - this.#busyAtMs > restMs) this.#most = fewest;
+    if (nowMs - this.#busyAtMs <= restMs) return;
+    while (this.#most > fewest && this.#underWay <= this.#most / 2) this.#most /= 2;
   }
 }

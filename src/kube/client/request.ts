@@ -25,6 +25,8 @@ export interface RequestOptions {
   yieldsUntilMs?: (() => number) | undefined;
   /** It is sent at once, however many requests are under way: others depend on it. Default false. */
   waitsForNone?: boolean | undefined;
+  /** Called when the request had to wait for its turn: what it throws ends it, and it was not sent. */
+  recheck?: (() => void) | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;
 }

@@ -186,34 +186,37 @@ export class Transport implements AsyncDisposable {
     return await wait(ended.signal);
   }
 
-  /** One attempt at a unary request, which first waits for its place. */
-  #exchange(options: RequestOptions): Promise<HttpResponse> {
-    return this.#observed(options, async (request, onSent) => {
-      if (options.newConnection === true) return await this.#sendUnary(this.#pools.single, request, options, onSent);
-      const place = this.#lanes.enter(options);
-      try {
-        const { admitted } = place;
-        if (admitted !== undefined) await this.#untilFenced(options, (signal) => untilAborted(admitted, signal));
-        return await this.#sendUnary(this.#pools.unary, request, options, onSent);
-      } finally {
-        place.leave();
+  /** One attempt at a unary request, which first waits for its place; only then its time begins. */
+  async #exchange(options: RequestOptions): Promise<HttpResponse> {
+    const send = (): Promise<HttpResponse> =>
+      this.#observed(options, (request, onSent) => this.#sendUnary(request, options, onSent));
+    if (options.newConnection === true) return await send();
+    const place = this.#lanes.enter(options);
+    try {
+      const { admitted } = place;
+      if (admitted !== undefined) {
+        await this.#untilFenced(options, (signal) => untilAborted(admitted, signal));
+        options.recheck?.();
       }
-    });
+      return await send();
+    } finally {
+      place.leave();
+    }
   }
 
-  /** Sends it when there is a connection; its time begins then. */
+  /** Sends it when there is a connection. */
   async #sendUnary(
-    pool: Dispatcher,
     request: Dispatcher.DispatchOptions,
     options: RequestOptions,
     onSent: () => void,
   ): Promise<HttpResponse> {
     const { clock, requestTimeoutMs = 30_000 } = this.#options;
-    const { signal, permit, discardResponse = false } = options;
+    const { signal, permit, discardResponse = false, newConnection = false } = options;
     this.#fence.signal.throwIfAborted();
+    signal?.throwIfAborted();
     let timer: Timer | undefined;
     let sentAtMs = Infinity;
-    const { response, abort } = exchange(pool, request, {
+    const { response, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
       discardResponse,
       // headers and connection may have taken long
       beforeSend: () => (permit?.isValid === false ? new NotPermittedError('the request was not sent') : undefined),
@@ -237,7 +240,6 @@ export class Transport implements AsyncDisposable {
     );
     const onAbort = (): void => abort(signal?.reason as Error);
     signal?.addEventListener('abort', onAbort, { once: true });
-    if (signal?.aborted === true) onAbort();
     this.#underWay.set(abort, () => sentAtMs);
     try {
       return await response;

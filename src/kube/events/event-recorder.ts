@@ -36,12 +36,16 @@ export interface EventRecorderOptions {
 
 /** Max events waiting to be sent; further ones are dropped and logged. Enough for those of a thousand claims a second that give way. */
 const bufferSize = 10_000;
+/** Max characters of their messages, together. */
+const bufferChars = 16_000_000;
 /** How long an event gives way to requests that people wait for, in milliseconds. */
 const yieldMs = 5000;
 /** How often dropped events are logged, in milliseconds. */
 const dropReportMs = 60_000;
 /** Max events being sent. One after another they could not keep up with a hundred claims a second. */
 const maxInFlight = 8;
+/** The same while closing: up to 5 s of events may have given way to other requests. */
+const maxInFlightAtEnd = 32;
 /** Max tries of one event over a broken connection, and the pause between them. */
 const maxTries = 12;
 const pauseMs = 10_000;
@@ -62,6 +66,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   readonly #options: EventRecorderOptions & Required<Pick<EventRecorderOptions, 'clock' | 'logger'>>;
   readonly #correlator: EventCorrelator;
   readonly #waiting: Waiting[] = [];
+  #waitingChars = 0;
   readonly #stop = new AbortController();
   /** Nothing more can be sent: closing took too long, or the transport is fenced. */
   readonly #ended: AbortSignal;
@@ -93,12 +98,13 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       logger.error(fields, 'Event dropped, shutting down');
       return;
     }
-    if (this.#waiting.length >= bufferSize) {
+    if (this.#waiting.length >= bufferSize || this.#waitingChars + message.length > bufferChars) {
       this.#reportDrop(fields);
       return;
     }
     if (!logged) logger.info(fields, 'Event occurred');
     const name = once ? deterministicName(about, reason, message) : this.#newName(about);
+    this.#waitingChars += message.length;
     this.#waiting.push({
       event: this.#newEvent(name, about, type, reason, message),
       span: activeSpan(),
@@ -110,6 +116,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   /** Takes no more events, and waits up to 5 s for those still to be sent, less once the transport is fenced. Safe to repeat. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
+    this.#sendWaiting();
     const timer = this.#options.clock.after(drainMs, () =>
       this.#stop.abort(new Error('events are dropped at shutdown')),
     );
@@ -132,10 +139,11 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   }
 
   #sendWaiting(): void {
-    while (this.#sending.size < maxInFlight && !this.#ended.aborted) {
+    while (this.#sending.size < (this.#closed ? maxInFlightAtEnd : maxInFlight) && !this.#ended.aborted) {
       const index = this.#waiting.findIndex(({ event }) => !this.#sending.has(laneOf(event.involvedObject)));
       const [next] = index < 0 ? [] : this.#waiting.splice(index, 1);
       if (next === undefined) return;
+      this.#waitingChars -= next.event.message.length;
       const { event, span } = next;
       const lane = laneOf(event.involvedObject);
       const sent = (span === undefined ? this.#send(next) : withinSpan(span, () => this.#send(next))).finally(() => {

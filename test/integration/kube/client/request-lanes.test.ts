@@ -79,6 +79,43 @@ describe('connections of single requests', () => {
     assert.equal(seen.most, 16);
   });
 
+  test('there are never fewer than the requests that are under way', async () => {
+    await using rig = await Rig.start();
+    const seen = respondAfter(rig, 12_000);
+    const all = createMany(rig, 100);
+    await rig.clock.until(() => seen.most > 64);
+    await rig.clock.advance(10_500);
+    const before = rig.server.requests.length;
+    const one = rig.client.create(configMaps, configMap('one-more', 0));
+    await rig.clock.settle();
+    assert.equal(rig.server.requests.length, before + 1);
+    await all;
+    await rig.clock.advance(12_000);
+    await one;
+  });
+
+  test('a write that has waited for its turn is checked again, and is not sent if that fails', async () => {
+    await using rig = await Rig.start();
+    const held = hold(rig);
+    const sent = Array.from({ length: 16 }, (_, i) => rig.client.create(configMaps, configMap(`c${i}`, 0)));
+    await rig.server.requested(16);
+    let isOurs = true;
+    const recheck = (): void => {
+      if (!isOurs) throw new RangeError('another process has it now');
+    };
+    const kept = rig.client.create(configMaps, configMap('kept', 0), { recheck });
+    const lost = rig.client.create(configMaps, configMap('lost', 0), { recheck });
+    await rig.clock.settle();
+    held.shift()?.();
+    await rig.server.requested(17);
+    isOurs = false;
+    held.shift()?.();
+    await assert.rejects(lost, { name: 'RangeError', message: 'another process has it now' });
+    for (const respond of held) respond();
+    await Promise.all([...sent, kept]);
+    assert.equal(rig.server.requests.length, 17);
+  });
+
   test('a request that is given up while it waits is never sent, and takes no place', async () => {
     await using rig = await Rig.start();
     const held = hold(rig);
@@ -190,6 +227,41 @@ describe('events', () => {
     await rig.clock.advance(1000);
     const sent = await rig.server.requested(50, events);
     assert.equal(new Set(sent.map(({ body }) => (body as { message: string }).message)).size, 50);
+    rig.transport.fence(new Error('the end'));
+    await others;
+  });
+
+  test('are sent five seconds after they were recorded while ever more requests wait', async () => {
+    await using rig = await Rig.start();
+    rig.server.always({ method: 'POST', ...events }, (reply, { body }) => reply.json(201, body));
+    respondAfter(rig, 20);
+    await using recorder = recorderOf(rig);
+    let ended = false;
+    const busy = Array.from({ length: 40 }, async () => {
+      while (!ended) await rig.client.create(configMaps, configMap('c', 0));
+    });
+    await rig.server.requested(16);
+    for (let i = 0; i < 8; i++) recorder.event({ ...about, uid: `u${i}` }, 'Normal', 'Provisioning', `m${i}`);
+    const tookMs = await rig.clock.until(() => rig.server.matching(events).length === 8);
+    assert.ok(tookMs >= 4900 && tookMs < 6000, `${tookMs} ms`);
+    ended = true;
+    let left = busy.length;
+    for (const each of busy) void each.then(() => left--);
+    await rig.clock.until(() => left === 0);
+  });
+
+  test('get connections of their own while all requests under way hang', async () => {
+    await using rig = await Rig.start();
+    rig.server.always({ method: 'POST', ...events }, (reply, { body }) => reply.json(201, body));
+    hold(rig);
+    await using recorder = recorderOf(rig);
+    const others = Promise.allSettled(
+      Array.from({ length: 16 }, (_, i) => rig.client.create(configMaps, configMap(`c${i}`, 0))),
+    );
+    await rig.server.requested(16);
+    recorder.event(about, 'Normal', 'Provisioning', 'm');
+    const tookMs = await rig.clock.until(() => rig.server.matching(events).length === 1);
+    assert.ok(tookMs >= 5000 && tookMs < 6000, `${tookMs} ms`);
     rig.transport.fence(new Error('the end'));
     await others;
   });
