@@ -38,14 +38,14 @@ export const answerChecks: readonly Check[] = [
   },
   {
     id: 'volume-capacity',
-    title: 'every volume has the size that was asked for',
+    title: 'every volume has the size that was requested',
     section: 'CreateVolume, CapacityRange',
     part: 'answers',
     run: (bench, findings) => once(made(bench).flatMap(capacityMistakes), (text) => findings.fail(text)),
   },
   {
     id: 'volume-topology',
-    title: 'every volume is where it was asked for, on nodes that there are',
+    title: 'every volume is where it was requested, and an existing node can reach it',
     section: 'CreateVolume, accessible_topology',
     part: 'answers',
     run: (bench, findings) =>
@@ -65,7 +65,7 @@ export const answerChecks: readonly Check[] = [
 
 /** @throws {CheckSkipped} when there is nothing to judge. */
 function made({ ledger }: Bench): MadeVolume[] {
-  if (ledger.made.length === 0) throw new CheckSkipped('no volume was made');
+  if (ledger.made.length === 0) throw new CheckSkipped('no volume was created');
   return ledger.made;
 }
 
@@ -81,14 +81,14 @@ function isUsual(name: string): boolean {
 }
 
 function checkSnapshotIds(ids: readonly string[], findings: Findings): void {
-  if (ids.length === 0) throw new CheckSkipped('no snapshot was made');
+  if (ids.length === 0) throw new CheckSkipped('no snapshot was created');
   const bytes = Math.max(...ids.map((id) => Buffer.byteLength(id)));
   if (bytes > maxStringBytes) findings.fail(`snapshot_id has ${bytes} bytes; at most ${maxStringBytes} are allowed`);
 }
 
 function checkIds(all: readonly MadeVolume[], findings: Findings): void {
   const ids = all.map(({ volume }) => volume.volume_id ?? '');
-  if (ids.includes('')) findings.fail('volume_id is empty, and the field is REQUIRED');
+  if (ids.includes('')) findings.fail('volume_id is empty, but the field is REQUIRED');
   const bytes = Math.max(...ids.map((id) => Buffer.byteLength(id)));
   if (bytes > maxStringBytes)
     findings.fail(`volume_id has ${bytes} bytes; at most ${maxStringBytes} are allowed`, 'Size Limits');
@@ -131,25 +131,26 @@ function topologyMistakes(bench: Bench, { request, volume }: MadeVolume): string
   const asked = (request.accessibility_requirements?.requisite ?? []).map(({ segments = {} }) => segments);
   const where = JSON.stringify(places);
   if (nodes.length > 0 && !places.some((place) => nodes.some((node) => covers(place, node)))) {
-    return [`the volume is in ${where}, where no node is; the nodes are in ${JSON.stringify(nodes)}`];
+    return [`the volume is in ${where}, where there is no node; the nodes are in ${JSON.stringify(nodes)}`];
   }
   // A driver that takes a segment which no node has is told so once, by create-elsewhere.
   const served = asked.some((term) => nodes.some((node) => covers(term, node)));
   if (served && !places.some((place) => asked.some((term) => covers(place, term)))) {
-    return [`asked for ${JSON.stringify(asked)}, the volume is in ${where}`];
+    return [`${JSON.stringify(asked)} was requested, but the volume is in ${where}`];
   }
   return [];
 }
 
 function checkErrors({ answers }: Bench, findings: Findings): void {
   const errors = answers.filter((answer) => !answer.ok).filter(({ stalled }) => !stalled);
-  if (errors.length === 0) throw new CheckSkipped('no call has failed');
+  if (errors.length === 0) throw new CheckSkipped('no call failed');
   const methods = (some: typeof errors): string =>
     [...new Set(some.map(({ method, code }) => `${method} (${code})`))].join(', ');
   const silent = errors.filter(({ message }) => message === '');
-  if (silent.length > 0) findings.fail(`an error without a message: ${methods(silent)}`);
+  if (silent.length > 0) findings.fail(`errors without a message: ${methods(silent)}`);
   const detailed = errors.filter((answer) => answer.detailed);
-  if (detailed.length > 0) findings.warn(`an error with details, which must be empty: ${methods(detailed)}`);
+  if (detailed.length > 0) findings.warn(`errors with details, which must be empty: ${methods(detailed)}`);
   const unknown = errors.filter(({ code }) => code === 'UNKNOWN');
-  if (unknown.length > 0) findings.warn(`errors without a gRPC code of their own: ${described(unknown[0]!)}`);
+  if (unknown.length > 0)
+    findings.warn(`errors with the gRPC code UNKNOWN, which says nothing: ${described(unknown[0]!)}`);
 }

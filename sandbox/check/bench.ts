@@ -234,7 +234,7 @@ export class Bench implements Disposable {
       );
       volumes.push(...entries.map(({ volume = {} }) => volume));
       if (seen.has(next))
-        throw new CheckFailed(`ListVolumes: next_token ${JSON.stringify(next)} comes again`, 'ListVolumes');
+        throw new CheckFailed(`ListVolumes: next_token ${JSON.stringify(next)} was already returned`, 'ListVolumes');
       seen.add(next);
       token = next;
     } while (token !== '');
@@ -259,6 +259,6 @@ function isFinal(answer: Answer<unknown>): boolean {
 /** @throws {CheckSkipped} when there is none: that is the finding of another check. */
 export function idOf(volume: Volume): string {
   const { volume_id: id = '' } = volume;
-  if (id === '') throw new CheckSkipped('CreateVolume gave no volume_id, see volume-id');
+  if (id === '') throw new CheckSkipped('CreateVolume returned no volume_id, see the check volume-id');
   return id;
 }

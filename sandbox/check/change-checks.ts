@@ -10,7 +10,7 @@ import { CheckSkipped } from './outcome.ts';
 export const changeChecks: readonly Check[] = [
   {
     id: 'expand',
-    title: 'a volume grows to what is required, and again with OK',
+    title: 'a volume grows to the required size, and again with OK',
     section: 'ControllerExpandVolume',
     part: 'driver',
     needs: ['create'],
@@ -18,7 +18,7 @@ export const changeChecks: readonly Check[] = [
   },
   {
     id: 'expand-unknown',
-    title: 'ControllerExpandVolume of a volume that is not there is NOT_FOUND',
+    title: 'ControllerExpandVolume of a volume that does not exist is NOT_FOUND',
     section: 'ControllerExpandVolume Errors',
     part: 'driver',
     needs: ['create', 'delete'],
@@ -32,7 +32,7 @@ export const changeChecks: readonly Check[] = [
   },
   {
     id: 'modify',
-    title: 'mutable parameters are taken, and again with OK',
+    title: 'mutable parameters are accepted, and again with OK',
     section: 'ControllerModifyVolume',
     part: 'driver',
     needs: ['create'],
@@ -40,7 +40,7 @@ export const changeChecks: readonly Check[] = [
       bench.needController('MODIFY_VOLUME');
       const { mutableParameters } = bench.options;
       if (Object.keys(mutableParameters).length === 0)
-        throw new CheckSkipped('give some with --mutable-parameter KEY=VALUE');
+        throw new CheckSkipped('no mutable parameters are given; see --mutable-parameter');
       const { id } = await bench.create();
       expectOk(bench, findings, await tryModify(bench, id, mutableParameters), 'once');
       expectOk(bench, findings, await tryModify(bench, id, mutableParameters), 'the second time');
@@ -56,26 +56,25 @@ export const changeChecks: readonly Check[] = [
       bench.needController('MODIFY_VOLUME');
       const { id } = await bench.create();
       const answer = await tryModify(bench, id, { 'csi-sandbox-no-parameter': 'x' });
-      if (answer.ok)
-        findings.warn('ControllerModifyVolume with a key that is surely unknown gives OK and not INVALID_ARGUMENT');
-      else expectCode(findings, answer, ['INVALID_ARGUMENT'], 'with a key that is surely unknown');
+      if (answer.ok) findings.warn('ControllerModifyVolume with an unknown key returned OK, expected INVALID_ARGUMENT');
+      else expectCode(findings, answer, ['INVALID_ARGUMENT'], 'with an unknown key');
     },
   },
   {
     id: 'modify-unknown',
-    title: 'ControllerModifyVolume of a volume that is not there is NOT_FOUND',
+    title: 'ControllerModifyVolume of a volume that does not exist is NOT_FOUND',
     section: 'ControllerModifyVolume Errors',
     part: 'driver',
     needs: ['create'],
     async run(bench, findings) {
       bench.needController('MODIFY_VOLUME');
       const answer = await tryModify(bench, randomUUID(), bench.options.mutableParameters);
-      expectCode(findings, answer, ['NOT_FOUND'], 'of a volume that is not there');
+      expectCode(findings, answer, ['NOT_FOUND'], 'of a volume that does not exist');
     },
   },
   {
     id: 'capacity',
-    title: 'GetCapacity is not negative, and has room where a volume is made',
+    title: 'GetCapacity is not negative, and not too small where a volume can be created',
     section: 'GetCapacity',
     part: 'driver',
     needs: ['create'],
@@ -112,7 +111,7 @@ async function expand(bench: Bench, findings: Findings): Promise<void> {
     }
     const now = BigInt(answer.response.capacity_bytes ?? '0');
     if (now < bytes) {
-      findings.fail(`${which}: capacity_bytes is ${now}; required were ${bytes}`);
+      findings.fail(`${which}: capacity_bytes is ${now}; required_bytes was ${bytes}`);
       return;
     }
   }
@@ -155,7 +154,5 @@ async function made(bench: Bench, findings: Findings, segments: StringMap | unde
       : { accessibility_requirements: { requisite: [{ segments }], preferred: [{ segments }] } };
   const answer = await bench.tryCreate(bench.request(requirement));
   if (answer.ok)
-    findings.fail(
-      `${what}, and yet a volume of ${bench.options.sizeBytes} bytes can be made: Kubernetes would not try`,
-    );
+    findings.fail(`${what}, but a volume of ${bench.options.sizeBytes} bytes can be created: Kubernetes would not try`);
 }

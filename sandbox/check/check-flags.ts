@@ -38,28 +38,29 @@ export type CheckCommand =
 
 export const checkUsage = `Usage: csi-sandbox check --csi-address PATH [flags]
 
-Does to a CSI driver what Kubernetes will do to it, and tells what it got wrong, with the section of the CSI specification.
-Exit code 0: nothing has failed; 1: something has; 2: this command line is wrong.
+Does to a CSI driver what Kubernetes will do to it, and reports what it gets wrong, with the section of the CSI specification.
+Exit code 0: no check failed; 1: a check failed, or the driver is not ready; 2: the command line is wrong.
 
   --csi-address PATH         the driver's socket, or unix:///path
-  --driver-command COMMAND   starts the driver, with sh; it is also killed and started again in the middle of calls. Without it
-                             the driver must run already, and these checks are skipped
-  --class-parameter KEY=VALUE    of the StorageClass; repeatable
-  --mutable-parameter KEY=VALUE  that ControllerModifyVolume takes; repeatable
+  --driver-command COMMAND   starts the driver with sh -c; it is also killed during calls and started again. Without it the driver
+                             must be running already, and the checks that kill it are skipped
+  --class-parameter KEY=VALUE    a parameter of the StorageClass; repeatable
+  --mutable-parameter KEY=VALUE  a parameter that ControllerModifyVolume accepts; repeatable
   --secret KEY=VALUE         goes with every call that takes secrets; repeatable
   --node NAME=KEY=VALUE,...  a further node with its topology segments, which the driver serves; repeatable
-  --size SIZE                of a volume; default 1Gi
+  --size SIZE                size of a volume; default 1Gi
   --timeout DURATION         how long a call may take; default 10s
   --check-timeout DURATION   how long a check may take; default 90s
-  --wait DURATION            how long to wait until the driver is ready; default 60s
+  --wait DURATION            how long to wait until the driver is ready, also after a restart; default 60s
   --only ID                  this check and those it needs; repeatable
   --strict                   warnings fail, too
   --junit FILE               writes the report as JUnit XML
   --json FILE                writes the report as JSON
-  --sanity [PATH]            also runs csi-sanity, by default the one of PATH; it mounts, which needs root for most drivers
-  --log DIR                  folder for the logs of the sidecar and the driver, which are else not kept
+  --sanity [PATH]            also runs csi-sanity, the program at PATH or else the one in $PATH; most drivers need root for it,
+                             since it mounts
+  --log DIR                  folder for the logs of the sidecar and the driver; without it they are not kept
   --list                     lists the checks
-  --help                     show this
+  --help                     shows this
 `;
 
 /** Reads the flags. @throws {CheckFlagError} for anything that cannot be served. */

@@ -11,7 +11,7 @@ const part = 'kubernetes';
 export const claimChecks: readonly Check[] = [
   {
     id: 'claim',
-    title: 'a claim gets a volume, and the volume goes with it',
+    title: 'a claim gets a volume, which is deleted with it',
     section: 'Kubernetes, immediate binding',
     part,
     needs: ['create', 'delete'],
@@ -19,7 +19,7 @@ export const claimChecks: readonly Check[] = [
   },
   {
     id: 'claim-late',
-    title: 'a pod on each node gets a volume that its node reaches',
+    title: 'a pod on each node gets a volume that is accessible there',
     section: 'Kubernetes, late binding',
     part,
     needs: ['claim'],
@@ -72,7 +72,7 @@ export const claimChecks: readonly Check[] = [
   },
   {
     id: 'claim-restore',
-    title: 'a claim gets the volume of a snapshot',
+    title: 'a claim gets a volume restored from a snapshot',
     section: 'Kubernetes, dataSource',
     part,
     needs: ['claim', 'restore'],
@@ -80,7 +80,7 @@ export const claimChecks: readonly Check[] = [
   },
   {
     id: 'claim-capacity',
-    title: 'CSIStorageCapacity objects say what GetCapacity says',
+    title: 'there is a CSIStorageCapacity for each topology segment',
     section: 'Kubernetes, storage capacity',
     part,
     needs: ['claim', 'capacity'],
@@ -155,6 +155,6 @@ async function storageCapacity(bench: Bench, findings: Findings): Promise<void> 
   const objects = await kubernetes.until(found, 'the class check-late gets no CSIStorageCapacity');
   for (const segments of bench.topology ? bench.knownSegments : []) {
     const has = objects.some(({ nodeTopology }) => isDeepStrictEqual(nodeTopology?.matchLabels, segments));
-    if (!has) findings.fail(`no CSIStorageCapacity is for ${JSON.stringify(segments)}`);
+    if (!has) findings.fail(`there is no CSIStorageCapacity for ${JSON.stringify(segments)}`);
   }
 }

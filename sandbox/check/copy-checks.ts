@@ -9,7 +9,7 @@ import { expectCode, expectOk, judgeUnknown } from './expected-code.ts';
 export const copyChecks: readonly Check[] = [
   {
     id: 'clone',
-    title: 'a volume is made of another one, and says so',
+    title: 'a volume is cloned from another one, and has it as content_source',
     section: 'CreateVolume, content_source',
     part: 'driver',
     needs: ['create'],
@@ -21,7 +21,7 @@ export const copyChecks: readonly Check[] = [
   },
   {
     id: 'clone-unknown',
-    title: 'a source volume that is not there is NOT_FOUND',
+    title: 'a source volume that does not exist is NOT_FOUND',
     section: 'CreateVolume Errors',
     part: 'driver',
     needs: ['clone'],
@@ -33,7 +33,7 @@ export const copyChecks: readonly Check[] = [
   },
   {
     id: 'snapshot',
-    title: 'a snapshot is made of a volume',
+    title: 'a snapshot of a volume is created',
     section: 'CreateSnapshot',
     part: 'driver',
     needs: ['create'],
@@ -41,7 +41,7 @@ export const copyChecks: readonly Check[] = [
   },
   {
     id: 'snapshot-repeat',
-    title: 'the same snapshot again gives the same answer',
+    title: 'the same request again returns the same snapshot',
     section: 'CreateSnapshot',
     part: 'driver',
     needs: ['snapshot'],
@@ -52,14 +52,14 @@ export const copyChecks: readonly Check[] = [
       for (const field of ['snapshot_id', 'creation_time', 'source_volume_id'] as const) {
         if (isDeepStrictEqual(made.snapshot[field], again.snapshot[field])) continue;
         findings.fail(
-          `repeated, CreateSnapshot answers with another ${field}: ${JSON.stringify(again.snapshot[field])}`,
+          `the repeated CreateSnapshot returned another ${field}: ${JSON.stringify(again.snapshot[field])}`,
         );
       }
     },
   },
   {
     id: 'snapshot-other-source',
-    title: 'a snapshot name that is taken is refused for another volume',
+    title: 'a snapshot name that is in use is refused for another volume',
     section: 'CreateSnapshot Errors',
     part: 'driver',
     needs: ['snapshot', 'snapshot-repeat'],
@@ -71,7 +71,7 @@ export const copyChecks: readonly Check[] = [
   },
   {
     id: 'snapshot-list',
-    title: 'ListSnapshots finds a snapshot, and none of an id that is not there',
+    title: 'ListSnapshots finds a snapshot by id, and nothing by an unknown id',
     section: 'ListSnapshots',
     part: 'driver',
     needs: ['snapshot'],
@@ -87,7 +87,7 @@ export const copyChecks: readonly Check[] = [
       bench.needController('GET_SNAPSHOT');
       const { id } = await bench.snapshot((await bench.create()).id);
       const found = bench.ok(await bench.call('GetSnapshot', { snapshot_id: id })).snapshot?.snapshot_id;
-      if (found !== id) findings.fail(`GetSnapshot of ${id} gives ${JSON.stringify(found ?? '')}`);
+      if (found !== id) findings.fail(`GetSnapshot of ${id} returned ${JSON.stringify(found ?? '')}`);
       bench.ok(await bench.tryDeleteSnapshot(id));
       expectCode(
         findings,
@@ -99,7 +99,7 @@ export const copyChecks: readonly Check[] = [
   },
   {
     id: 'restore',
-    title: 'a volume is made of a snapshot, and says so',
+    title: 'a volume is restored from a snapshot, and has it as content_source',
     section: 'CreateVolume, content_source',
     part: 'driver',
     needs: ['snapshot'],
@@ -110,7 +110,7 @@ export const copyChecks: readonly Check[] = [
   },
   {
     id: 'restore-unknown',
-    title: 'a source snapshot that is not there is NOT_FOUND',
+    title: 'a source snapshot that does not exist is NOT_FOUND',
     section: 'CreateVolume Errors',
     part: 'driver',
     needs: ['restore', 'snapshot-delete'],
@@ -136,13 +136,13 @@ export const copyChecks: readonly Check[] = [
   },
   {
     id: 'snapshot-unknown',
-    title: 'a snapshot of a volume that is not there is refused',
+    title: 'a snapshot of a volume that does not exist is refused',
     section: 'Error Scheme',
     part: 'driver',
     needs: ['snapshot'],
     async run(bench, findings) {
       const answer = await bench.trySnapshot(`snapshot-${randomUUID()}`, await deletedVolume(bench));
-      if (answer.ok) findings.fail('CreateSnapshot of a volume that was deleted gives OK');
+      if (answer.ok) findings.fail('CreateSnapshot of a volume that was deleted returned OK');
       else if (answer.code !== 'NOT_FOUND') findings.warn(`NOT_FOUND is usual: ${bench.described(answer)}`);
     },
   },
@@ -158,7 +158,7 @@ async function makeOf(bench: Bench, findings: Findings, source: ContentSource): 
   const { volume } = await bench.create({ volume_content_source: source });
   if (isDeepStrictEqual(volume.content_source ?? null, source)) return;
   const got = JSON.stringify(volume.content_source ?? null);
-  findings.fail(`content_source is ${got} and not ${JSON.stringify(source)}: Kubernetes deletes such a volume again`);
+  findings.fail(`content_source is ${got}, expected ${JSON.stringify(source)}: the provisioner deletes such a volume`);
 }
 
 async function snapshot(bench: Bench, findings: Findings): Promise<void> {
@@ -167,10 +167,10 @@ async function snapshot(bench: Bench, findings: Findings): Promise<void> {
   const { snapshot } = await bench.snapshot(volume.id);
   if (snapshot.source_volume_id !== volume.id) {
     findings.fail(
-      `source_volume_id is ${JSON.stringify(snapshot.source_volume_id ?? '')} and not ${JSON.stringify(volume.id)}`,
+      `source_volume_id is ${JSON.stringify(snapshot.source_volume_id ?? '')}, expected ${JSON.stringify(volume.id)}`,
     );
   }
-  if (snapshot.creation_time === undefined) findings.fail('creation_time is missing, and the field is REQUIRED');
+  if (snapshot.creation_time === undefined) findings.fail('creation_time is missing, but the field is REQUIRED');
   if (BigInt(snapshot.size_bytes ?? '0') < 0n) findings.fail('size_bytes is negative');
 }
 
@@ -180,9 +180,11 @@ async function listSnapshots(bench: Bench, findings: Findings): Promise<void> {
   const { secrets } = bench.options;
   const one = bench.ok(await bench.call('ListSnapshots', { snapshot_id: id, secrets }));
   const ids = (one.entries ?? []).map((entry) => entry.snapshot?.snapshot_id ?? '');
-  if (!isDeepStrictEqual(ids, [id])) findings.fail(`with snapshot_id ${id}, ListSnapshots has ${JSON.stringify(ids)}`);
+  if (!isDeepStrictEqual(ids, [id]))
+    findings.fail(`ListSnapshots with snapshot_id ${id} returned ${JSON.stringify(ids)}`);
   const none = await bench.call('ListSnapshots', { snapshot_id: randomUUID(), secrets });
-  if (!none.ok) findings.fail(`of an id that is not there, the list must be empty: ${bench.described(none)}`);
+  if (!none.ok)
+    findings.fail(`ListSnapshots with an unknown snapshot_id must return an empty list: ${bench.described(none)}`);
   else if ((none.response.entries ?? []).length > 0)
-    findings.fail('ListSnapshots of an id that is not there is not empty');
+    findings.fail('ListSnapshots with an unknown snapshot_id returned a list that is not empty');
 }

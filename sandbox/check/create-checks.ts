@@ -16,7 +16,7 @@ const crowd = 5;
 export const createChecks: readonly Check[] = [
   {
     id: 'create',
-    title: 'a volume is made',
+    title: 'a volume is created',
     section,
     part: 'driver',
     needs: ['controller-capabilities'],
@@ -27,19 +27,19 @@ export const createChecks: readonly Check[] = [
   },
   {
     id: 'create-repeat',
-    title: 'the same request again gives the same answer',
+    title: 'the same request again returns the same volume',
     section,
     part: 'driver',
     needs: ['create'],
     async run(bench, findings) {
       const { request, volume } = await bench.create();
       const { volume: again = {} } = bench.ok(await bench.tryCreate(request));
-      for (const text of changes(volume, again)) findings.fail(`repeated, CreateVolume answers with another ${text}`);
+      for (const text of changes(volume, again)) findings.fail(`the repeated CreateVolume returned another ${text}`);
     },
   },
   {
     id: 'create-at-once',
-    title: `${crowd} calls at once with one name make one volume`,
+    title: `${crowd} calls at once with one name create one volume`,
     section,
     part: 'driver',
     needs: ['create', 'create-repeat'],
@@ -47,7 +47,7 @@ export const createChecks: readonly Check[] = [
   },
   {
     id: 'create-other-size',
-    title: 'a name that is taken is refused with another size',
+    title: 'a name that is in use is refused with another size',
     section: errors,
     part: 'driver',
     needs: ['create', 'create-repeat'],
@@ -90,7 +90,7 @@ export const createChecks: readonly Check[] = [
   },
   {
     id: 'create-long-name',
-    title: 'a name of 128 bytes is taken',
+    title: 'a name of 128 bytes is accepted',
     section: 'Size Limits',
     part: 'driver',
     needs: ['create'],
@@ -106,7 +106,7 @@ export const createChecks: readonly Check[] = [
   },
   {
     id: 'create-topology',
-    title: 'a volume is made where it was asked for, for each known segment',
+    title: 'a volume is created where it was requested, for each known segment',
     section: 'CreateVolume, TopologyRequirement',
     part: 'driver',
     needs: ['create', 'node-info'],
@@ -122,7 +122,7 @@ export const createChecks: readonly Check[] = [
   },
   {
     id: 'create-block',
-    title: 'a block volume is made, or refused as INVALID_ARGUMENT',
+    title: 'a block volume is created, or refused as INVALID_ARGUMENT',
     section,
     part: 'driver',
     needs: ['create'],
@@ -130,7 +130,7 @@ export const createChecks: readonly Check[] = [
   },
   {
     id: 'create-shared',
-    title: 'a volume for many nodes is made, or refused as INVALID_ARGUMENT',
+    title: 'a volume for many nodes is created, or refused as INVALID_ARGUMENT',
     section,
     part: 'driver',
     needs: ['create'],
@@ -138,7 +138,7 @@ export const createChecks: readonly Check[] = [
   },
   {
     id: 'create-single-writer',
-    title: 'a driver with SINGLE_NODE_MULTI_WRITER takes the access modes of old and new clusters',
+    title: 'a driver with SINGLE_NODE_MULTI_WRITER accepts the access modes of old and new clusters',
     section: 'ControllerGetCapabilities',
     part: 'driver',
     needs: ['create'],
@@ -180,12 +180,12 @@ async function createAtOnce(bench: Bench, findings: Findings): Promise<void> {
     answers.filter((answer) => !answer.ok && answer.code !== 'ABORTED').map((answer) => bench.described(answer)),
   )) {
     findings.fail(
-      `a call is refused while another one for the name is in work, not with ABORTED: ${text}`,
+      `a call is refused while another one for the name is in progress, but not with ABORTED: ${text}`,
       'Error Scheme',
     );
   }
-  if (!last.ok) findings.fail(`and afterwards: ${bench.described(last)}`);
-  if (ids.size > 1) findings.fail(`one name, ${ids.size} volumes: ${[...ids].join(', ')}`);
+  if (!last.ok) findings.fail(`the call after them: ${bench.described(last)}`);
+  if (ids.size > 1) findings.fail(`one name gave ${ids.size} volumes: ${[...ids].join(', ')}`);
 }
 
 function volumeIds(answer: Answer<Responses['CreateVolume']>): string[] {
@@ -198,7 +198,7 @@ async function createOtherSize(bench: Bench, findings: Findings): Promise<void> 
   const larger = String((bytes > bench.options.sizeBytes ? bytes : bench.options.sizeBytes) * 2n);
   const answer = await bench.tryCreate({ ...request, capacity_range: { required_bytes: larger } });
   if (answer.ok && bytes === 0n) {
-    findings.warn('another size for the name is OK; the driver gives no capacity_bytes, so it may not know better');
+    findings.warn('another size for the name is OK; the driver returns no capacity_bytes, so it may not know the size');
     return;
   }
   expectCode(
@@ -215,12 +215,12 @@ async function createInSegments(bench: Bench, findings: Findings): Promise<void>
     const accessibility = { requisite: [{ segments }], preferred: [{ segments }] };
     const answer = await bench.tryCreate(bench.request({ accessibility_requirements: accessibility }));
     if (!answer.ok) {
-      findings.fail(`no volume in ${JSON.stringify(segments)}: ${bench.described(answer)}`);
+      findings.fail(`no volume was created in ${JSON.stringify(segments)}: ${bench.described(answer)}`);
       continue;
     }
     const places = (answer.response.volume?.accessible_topology ?? []).map((each) => each.segments ?? {});
     if (places.length > 0 && !places.some((place) => covers(place, segments))) {
-      findings.fail(`asked for ${JSON.stringify(segments)}, the volume is in ${JSON.stringify(places)}`);
+      findings.fail(`${JSON.stringify(segments)} was requested, but the volume is in ${JSON.stringify(places)}`);
     }
   }
 }
@@ -230,7 +230,7 @@ async function createElsewhere(bench: Bench, findings: Findings): Promise<void> 
   const segments = Object.fromEntries(Object.keys(known).map((key) => [key, 'csi-sandbox-nowhere']));
   const accessibility = { requisite: [{ segments }], preferred: [{ segments }] };
   const answer = await bench.tryCreate(bench.request({ accessibility_requirements: accessibility }));
-  const what = `in ${JSON.stringify(segments)}, where no node is`;
+  const what = `in ${JSON.stringify(segments)}, where there is no node`;
   if (!answer.ok && answer.code === 'INVALID_ARGUMENT') return;
   expectCode(findings, answer, ['RESOURCE_EXHAUSTED'], what);
 }
@@ -238,7 +238,9 @@ async function createElsewhere(bench: Bench, findings: Findings): Promise<void> 
 function needTopology(bench: Bench): readonly Record<string, string>[] {
   if (!bench.topology) throw new CheckSkipped('the driver has no VOLUME_ACCESSIBILITY_CONSTRAINTS');
   if (bench.knownSegments.length > 0) return bench.knownSegments;
-  throw new CheckSkipped('no segments are known: the socket has no node service; name nodes with --node');
+  throw new CheckSkipped(
+    'no topology segments are known: there is no node service at this socket; give nodes with --node',
+  );
 }
 
 async function createAs(
@@ -266,7 +268,7 @@ async function createAfterDelete(bench: Bench, findings: Findings): Promise<void
   });
   if (!found.ok && found.code === 'NOT_FOUND') {
     findings.fail(
-      `CreateVolume answers with ${again} after its deletion, and no such volume is there: ${bench.described(found)}`,
+      `after a deletion, CreateVolume returned ${again}, but no such volume exists: ${bench.described(found)}`,
     );
   }
 }

@@ -94,7 +94,7 @@ export function described(answer: Answer<unknown>, timeoutMs?: number): string {
   if (answer.ok) return `${answer.method}: OK`;
   if (answer.stalled) {
     const limit = timeoutMs === undefined ? 'its time limit' : `${timeoutMs / 1000} s (--timeout)`;
-    return `${answer.method} has not responded within ${limit}`;
+    return `${answer.method} did not respond within ${limit}`;
   }
   return `${answer.method}: ${answer.code}: ${answer.message}`;
 }

@@ -39,7 +39,7 @@ export const deleteChecks: readonly Check[] = [
   },
   {
     id: 'delete-unknown',
-    title: 'a volume that never was is deleted with OK',
+    title: 'a volume that never existed is deleted with OK',
     section,
     part: 'driver',
     needs: ['create', 'delete-repeat'],
@@ -74,11 +74,11 @@ async function deleteAtOnce(bench: Bench, findings: Findings): Promise<void> {
   for (const answer of answers) {
     if (!answer.ok && answer.code !== 'ABORTED') {
       findings.fail(
-        `a call is refused while another one for the volume is in work, not with ABORTED: ${bench.described(answer)}`,
+        `a call is refused while another one for the volume is in progress, but not with ABORTED: ${bench.described(answer)}`,
       );
     }
   }
-  expectOk(bench, findings, await bench.tryDelete(id), 'and afterwards');
+  expectOk(bench, findings, await bench.tryDelete(id), 'the call after them');
 }
 
 async function deleteInUse(bench: Bench, findings: Findings): Promise<void> {

@@ -44,7 +44,7 @@ export class DriverProgram implements AsyncDisposable {
 
   /** How it ended last, and the last line that it printed. */
   lastWords(): string {
-    const end = this.#lastEnd === undefined ? 'it runs' : `it ended last with ${this.#lastEnd}`;
+    const end = this.#lastEnd === undefined ? 'it is running' : `it ended last with ${this.#lastEnd}`;
     return this.#lastLine === '' ? end : `${end}, and printed last: ${this.#lastLine}`;
   }
 

@@ -13,7 +13,7 @@ export function expectCode(
   if (!answer.ok && codes.includes(answer.code)) return;
   const wanted = codes.join(' or ');
   const got = answer.ok ? 'OK' : answer.stalled ? 'no response' : `${answer.code} (${answer.message})`;
-  findings.fail(`${answer.method} ${what} gives ${got} and not ${wanted}`);
+  findings.fail(`${answer.method} ${what} returned ${got}, expected ${wanted}`);
 }
 
 /** Finds fault with a call that does not succeed. */
@@ -24,7 +24,7 @@ export function expectOk(bench: Bench, findings: Findings, answer: Answer<unknow
 /** Judges the deletion of an id that the driver never gave. It must be OK; one that cannot be an id may be refused as such. */
 export function judgeUnknown(bench: Bench, findings: Findings, answer: Answer<unknown>): void {
   if (answer.ok) return;
-  const text = `an id that is not there must be OK: ${bench.described(answer)}`;
+  const text = `the deletion of an unknown id must be OK: ${bench.described(answer)}`;
   if (answer.code === 'NOT_FOUND') findings.fail(text);
   else findings.warn(text);
 }

@@ -49,7 +49,7 @@ export const faultChecks: readonly Check[] = [
   },
   {
     id: 'kill-create',
-    title: 'a volume is made although the driver is killed in the middle',
+    title: 'a volume is created although the driver is killed during the call',
     section: 'Timeouts',
     part,
     needs: ['claim', 'restart'],
@@ -57,7 +57,7 @@ export const faultChecks: readonly Check[] = [
   },
   {
     id: 'kill-delete',
-    title: 'a volume is deleted although the driver is killed in the middle',
+    title: 'a volume is deleted although the driver is killed during the call',
     section: 'Timeouts',
     part,
     needs: ['claim', 'restart'],
@@ -97,12 +97,12 @@ async function spoiled(kubernetes: KubernetesBench, fault: string, work: () => P
 
 async function restart(bench: Bench, findings: Findings): Promise<void> {
   if (bench.restartDriver === undefined)
-    throw new CheckSkipped('give the command that starts the driver with --driver-command');
+    throw new CheckSkipped('the driver cannot be restarted: --driver-command is not given');
   const { id, volume, request } = await bench.create();
   await bench.restartDriver();
   const { volume: again = {} } = bench.ok(await bench.tryCreate(request));
   if (again.volume_id !== id)
-    findings.fail(`after a restart, CreateVolume for the name of ${id} gives ${again.volume_id ?? 'no volume_id'}`);
+    findings.fail(`after a restart, CreateVolume for the name of ${id} returned ${again.volume_id ?? 'no volume_id'}`);
   if ((again.capacity_bytes ?? '0') !== (volume.capacity_bytes ?? '0')) {
     findings.fail(
       `after a restart, capacity_bytes is ${again.capacity_bytes ?? '0'} instead of ${volume.capacity_bytes ?? '0'}`,

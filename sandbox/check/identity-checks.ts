@@ -38,7 +38,7 @@ export const identityChecks: readonly Check[] = [
   },
   {
     id: 'plugin-info',
-    title: 'GetPluginInfo gives a name that Kubernetes takes, and a version',
+    title: 'GetPluginInfo returns a name that Kubernetes accepts, and a version',
     section: 'GetPluginInfo',
     part: 'driver',
     run({ facts: { info } }, findings) {
@@ -49,29 +49,29 @@ export const identityChecks: readonly Check[] = [
       const { name = '', vendor_version: version = '' } = info.response;
       if (!pluginName.test(name)) {
         findings.fail(
-          `the name ${JSON.stringify(name)} is no domain name of at most 63 letters, digits, dashes and dots`,
+          `the name ${JSON.stringify(name)} is not a domain name of at most 63 letters, digits, dashes and dots`,
         );
       }
-      if (version === '') findings.warn('vendor_version is empty, and the field is REQUIRED');
+      if (version === '') findings.warn('vendor_version is empty, but the field is REQUIRED');
     },
   },
   {
     id: 'plugin-capabilities',
-    title: 'GetPluginCapabilities names what the driver has, and nothing that it lacks',
+    title: 'GetPluginCapabilities agrees with the capabilities of the controller and the node',
     section: 'GetPluginCapabilities',
     part: 'driver',
     run: checkPluginCapabilities,
   },
   {
     id: 'controller-capabilities',
-    title: 'ControllerGetCapabilities contradicts nothing',
+    title: 'ControllerGetCapabilities is complete and consistent',
     section: 'ControllerGetCapabilities',
     part: 'driver',
     run: checkControllerCapabilities,
   },
   {
     id: 'promised-calls',
-    title: 'every call that a capability promises is there',
+    title: 'every call that a capability promises is implemented',
     section: 'ControllerGetCapabilities',
     part: 'driver',
     needs: ['controller-capabilities'],
@@ -79,7 +79,7 @@ export const identityChecks: readonly Check[] = [
   },
   {
     id: 'node-info',
-    title: 'NodeGetInfo gives a node id, and segments that can be labels',
+    title: 'NodeGetInfo returns a node id, and segments that can be labels',
     section: 'NodeGetInfo',
     part: 'driver',
     run: checkNodeInfo,
@@ -98,10 +98,10 @@ function checkPluginCapabilities(bench: Bench, findings: Findings): void {
   }
   const expands = controller.has('EXPAND_VOLUME') || node.has('EXPAND_VOLUME');
   if (expansion.has('ONLINE') && !expands) {
-    findings.fail('ONLINE expansion is announced, and EXPAND_VOLUME neither by the controller nor by the node');
+    findings.fail('ONLINE expansion is announced, but EXPAND_VOLUME by neither the controller nor the node');
   }
   if (expansion.has('OFFLINE') && !controller.has('EXPAND_VOLUME')) {
-    findings.fail('OFFLINE expansion is announced, and the controller has no EXPAND_VOLUME');
+    findings.fail('OFFLINE expansion is announced, but the controller has no EXPAND_VOLUME');
   }
 }
 
@@ -130,7 +130,7 @@ async function checkPromisedCalls(bench: Bench, findings: Findings): Promise<voi
     if (!bench.facts.controller.has(capability)) continue;
     const answer = await bench.call(method);
     if (answer.ok) continue;
-    if (answer.code === 'UNIMPLEMENTED') findings.fail(`${capability} is announced, and ${method} is UNIMPLEMENTED`);
+    if (answer.code === 'UNIMPLEMENTED') findings.fail(`${capability} is announced, but ${method} is UNIMPLEMENTED`);
     if (answer.stalled) findings.fail(bench.described(answer));
   }
 }
@@ -142,11 +142,11 @@ function checkNodeInfo(bench: Bench, findings: Findings): void {
       findings.fail(bench.described(answer));
       return;
     }
-    throw new CheckSkipped('this socket has no node service, as with a controller plugin of its own');
+    throw new CheckSkipped('there is no node service at this socket, as is usual for a separate controller plugin');
   }
   const bytes = Buffer.byteLength(nodeId);
   if (bytes === 0) {
-    const text = 'node_id is empty, and the field is REQUIRED';
+    const text = 'node_id is empty, but the field is REQUIRED';
     if (controller.has('PUBLISH_UNPUBLISH_VOLUME')) findings.fail(text);
     else findings.warn(text);
   }
@@ -159,7 +159,7 @@ function checkNodeInfo(bench: Bench, findings: Findings): void {
     findings.warn(`the topology keys have several prefixes: ${some.join(', ')}`, 'CreateVolume, Topology');
   const announced = bench.topology;
   if (announced && Object.keys(segments).length === 0) {
-    findings.fail('VOLUME_ACCESSIBILITY_CONSTRAINTS is announced, and accessible_topology is empty');
+    findings.fail('VOLUME_ACCESSIBILITY_CONSTRAINTS is announced, but accessible_topology is empty');
   }
   if (!announced && Object.keys(segments).length > 0) {
     findings.fail('accessible_topology is set without VOLUME_ACCESSIBILITY_CONSTRAINTS');

@@ -174,7 +174,7 @@ export class KubernetesBench implements AsyncDisposable {
       .toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)));
     const warnings = events.filter((event) => event['type'] === 'Warning');
     const last = warnings.at(-1) ?? events.at(-1);
-    return last === undefined ? 'there is no event of it' : String(last['message']);
+    return last === undefined ? 'it has no events' : String(last['message']);
   }
 
   async #until<T>(read: () => T | undefined, otherwise: () => string): Promise<T> {

@@ -11,13 +11,13 @@ const patienceMs = 3000;
 export const leakChecks: readonly Check[] = [
   {
     id: 'leak',
-    title: 'everything that was made is gone once it was deleted',
+    title: 'everything that was created is gone after its deletion',
     section: 'DeleteVolume',
     part: 'answers',
     async run(bench, findings) {
-      if (bench.ledger.made.length === 0) throw new CheckSkipped('no volume was made');
+      if (bench.ledger.made.length === 0) throw new CheckSkipped('no volume was created');
       const probe = await bench.call('Probe');
-      if (!probe.ok && probe.code === 'UNAVAILABLE') throw new CheckSkipped('the driver does not run any more');
+      if (!probe.ok && probe.code === 'UNAVAILABLE') throw new CheckSkipped('the driver is no longer running');
       for (const text of await cleanUp(bench)) findings.fail(text);
       if (bench.facts.controller.has('LIST_VOLUMES')) await leftInList(bench, findings);
       else await leftByLookup(bench, findings);
@@ -35,9 +35,12 @@ async function leftInList(bench: Bench, findings: Findings): Promise<void> {
   );
   const deleted = left.filter((id) => bench.ledger.everMade.has(id));
   const unknown = left.filter((id) => !bench.ledger.everMade.has(id));
-  if (deleted.length > 0) findings.fail(`deleted with OK, and still listed: ${some(deleted)}`);
+  if (deleted.length > 0) findings.fail(`deleted with OK, but still listed: ${some(deleted)}`);
   if (unknown.length > 0)
-    findings.fail(`listed now, not before, and no answer had them: ${some(unknown)}`, 'CreateVolume');
+    findings.fail(
+      `listed now but not before the run, and never returned by CreateVolume: ${some(unknown)}`,
+      'CreateVolume',
+    );
 }
 
 /** Without a list, a volume that is gone is one that nobody finds. */
@@ -52,7 +55,7 @@ async function leftByLookup(bench: Bench, findings: Findings): Promise<void> {
   };
   if (await found('csi-sandbox-no-volume')) {
     throw new CheckSkipped(
-      'without LIST_VOLUMES, and with ValidateVolumeCapabilities that finds any id, nobody can tell',
+      'it cannot be checked: there is no LIST_VOLUMES, and ValidateVolumeCapabilities finds any id',
     );
   }
   const left = await settled(async () => {
@@ -60,7 +63,7 @@ async function leftByLookup(bench: Bench, findings: Findings): Promise<void> {
     const there = await Promise.all(gone.map(async (id) => ((await found(id)) ? [id] : [])));
     return there.flat();
   });
-  if (left.length > 0) findings.fail(`deleted with OK, and ValidateVolumeCapabilities still finds: ${some(left)}`);
+  if (left.length > 0) findings.fail(`deleted with OK, but ValidateVolumeCapabilities still finds: ${some(left)}`);
 }
 
 async function settled(read: () => Promise<string[]>): Promise<string[]> {

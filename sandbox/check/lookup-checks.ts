@@ -9,7 +9,7 @@ import { expectCode } from './expected-code.ts';
 export const lookupChecks: readonly Check[] = [
   {
     id: 'validate',
-    title: 'a volume has the capabilities that it was made with',
+    title: 'a volume has the capabilities that it was created with',
     section: 'ValidateVolumeCapabilities',
     part: 'driver',
     needs: ['create'],
@@ -17,7 +17,7 @@ export const lookupChecks: readonly Check[] = [
   },
   {
     id: 'validate-unknown',
-    title: 'ValidateVolumeCapabilities of a volume that is not there is NOT_FOUND',
+    title: 'ValidateVolumeCapabilities of a volume that does not exist is NOT_FOUND',
     section: 'ValidateVolumeCapabilities Errors',
     part: 'driver',
     needs: ['create'],
@@ -27,12 +27,12 @@ export const lookupChecks: readonly Check[] = [
         volume_capabilities: [bench.capability()],
         secrets: bench.options.secrets,
       });
-      expectCode(findings, answer, ['NOT_FOUND'], 'of a volume that is not there');
+      expectCode(findings, answer, ['NOT_FOUND'], 'of a volume that does not exist');
     },
   },
   {
     id: 'list',
-    title: 'ListVolumes has the volumes that are there, as CreateVolume gave them',
+    title: 'ListVolumes has the existing volumes, as CreateVolume returned them',
     section: 'ListVolumes',
     part: 'driver',
     needs: ['create'],
@@ -40,7 +40,7 @@ export const lookupChecks: readonly Check[] = [
   },
   {
     id: 'list-pages',
-    title: 'ListVolumes gives pages, which together have every volume once',
+    title: 'ListVolumes returns pages, which together have every volume once',
     section: 'ListVolumes',
     part: 'driver',
     needs: ['create', 'list'],
@@ -48,14 +48,14 @@ export const lookupChecks: readonly Check[] = [
   },
   {
     id: 'list-token',
-    title: 'a starting_token that is none is ABORTED',
+    title: 'a starting_token that is not valid is ABORTED',
     section: 'ListVolumes Errors',
     part: 'driver',
     needs: ['create', 'list'],
     async run(bench, findings) {
       bench.needController('LIST_VOLUMES');
       const answer = await bench.call('ListVolumes', { starting_token: 'csi-sandbox-no-token' });
-      expectCode(findings, answer, ['ABORTED'], 'with a starting_token that is none');
+      expectCode(findings, answer, ['ABORTED'], 'with a starting_token that is not valid');
     },
   },
   {
@@ -92,14 +92,14 @@ async function validate(bench: Bench, findings: Findings): Promise<void> {
     return;
   }
   if ((confirmed.volume_capabilities ?? []).length === 0)
-    findings.fail('confirmed has no volume_capabilities, and the field is REQUIRED');
+    findings.fail('confirmed has no volume_capabilities, but the field is REQUIRED');
 }
 
 async function list(bench: Bench, findings: Findings): Promise<void> {
   bench.needController('LIST_VOLUMES');
   const { id, volume } = await bench.create();
   const found = (await bench.list()).find((each) => each.volume_id === id);
-  if (found === undefined) findings.fail(`volume ${id}, which was just made, is not listed`);
+  if (found === undefined) findings.fail(`volume ${id}, which was just created, is not listed`);
   else compare(findings, 'ListVolumes', volume, found);
 }
 
@@ -107,12 +107,12 @@ async function list(bench: Bench, findings: Findings): Promise<void> {
 function compare(findings: Findings, method: string, made: Volume, found: Volume): void {
   if (found.volume_id !== made.volume_id) {
     findings.fail(
-      `${method} gives volume_id ${JSON.stringify(found.volume_id ?? '')} instead of ${JSON.stringify(made.volume_id)}`,
+      `${method} returned volume_id ${JSON.stringify(found.volume_id ?? '')} instead of ${JSON.stringify(made.volume_id)}`,
     );
   }
   const context = found.volume_context ?? {};
   if (isDeepStrictEqual(context, made.volume_context ?? {})) return;
-  const text = `${method} has volume_context ${JSON.stringify(context)}, CreateVolume ${JSON.stringify(made.volume_context ?? {})}`;
+  const text = `${method} returned volume_context ${JSON.stringify(context)}, but CreateVolume ${JSON.stringify(made.volume_context ?? {})}`;
   if (Object.keys(context).length === 0) findings.warn(text, 'CreateVolume, volume_context');
   else findings.fail(text, 'CreateVolume, volume_context');
 }
@@ -132,7 +132,7 @@ async function listPages(bench: Bench, findings: Findings): Promise<void> {
     }
     seen.push(...entries.map(({ volume }) => volume?.volume_id ?? ''));
     if (next !== '' && entries.length === 0) {
-      findings.fail('an empty page has a next_token');
+      findings.fail('a page without entries has a next_token');
       return;
     }
     token = next;
@@ -142,7 +142,7 @@ async function listPages(bench: Bench, findings: Findings): Promise<void> {
     }
   }
   const lost = ids.filter((id) => !seen.includes(id));
-  if (lost.length > 0) findings.fail(`on no page of two: ${lost.join(', ')}`);
+  if (lost.length > 0) findings.fail(`missing from all pages: ${lost.join(', ')}`);
   const double = ids.filter((id) => seen.indexOf(id) !== seen.lastIndexOf(id));
   if (double.length > 0) findings.warn(`on several pages: ${double.join(', ')}`);
 }

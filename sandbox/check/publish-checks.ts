@@ -11,7 +11,7 @@ const section = 'ControllerPublishVolume';
 export const publishChecks: readonly Check[] = [
   {
     id: 'publish',
-    title: 'a volume is published to its node, and again with the same answer',
+    title: 'a volume is published to its node, and again with the same response',
     section,
     part: 'driver',
     needs: ['create'],
@@ -19,16 +19,16 @@ export const publishChecks: readonly Check[] = [
   },
   {
     id: 'publish-unknown',
-    title: 'a volume or a node that is not there is NOT_FOUND',
+    title: 'a volume or a node that does not exist is NOT_FOUND',
     section: 'ControllerPublishVolume Errors',
     part: 'driver',
     needs: ['create', 'publish'],
     async run(bench, findings) {
       const { id, volume } = await bench.create();
       const noVolume = await bench.tryPublish(randomUUID(), bench.facts.nodeId, {});
-      expectCode(findings, noVolume, ['NOT_FOUND'], 'of a volume that is not there');
+      expectCode(findings, noVolume, ['NOT_FOUND'], 'of a volume that does not exist');
       const noNode = await bench.tryPublish(id, `csi-sandbox-${randomUUID()}`, volume);
-      expectCode(findings, noNode, ['NOT_FOUND'], 'to a node that is not there');
+      expectCode(findings, noNode, ['NOT_FOUND'], 'to a node that does not exist');
     },
   },
   {
@@ -45,7 +45,7 @@ export const publishChecks: readonly Check[] = [
       expectOk(bench, findings, await bench.tryUnpublish(id, nodeId), 'the second time');
       await bench.delete(id);
       const gone = await bench.tryUnpublish(id, nodeId);
-      if (!gone.ok) findings.warn(`of a volume that was deleted: ${bench.described(gone)}`);
+      if (!gone.ok) findings.warn(`unpublishing a volume that was deleted: ${bench.described(gone)}`);
     },
   },
 ];
@@ -53,11 +53,11 @@ export const publishChecks: readonly Check[] = [
 async function publish(bench: Bench, findings: Findings): Promise<void> {
   if (!bench.facts.controller.has('PUBLISH_UNPUBLISH_VOLUME')) {
     throw new CheckSkipped(
-      'the driver has no PUBLISH_UNPUBLISH_VOLUME; the calls of the node mount, so csi-sanity makes them',
+      'the driver has no PUBLISH_UNPUBLISH_VOLUME; the node calls mount, so they are left to csi-sanity',
     );
   }
   const { nodeId } = bench.facts;
-  if (nodeId === '') throw new CheckSkipped('there is no node id: the socket has no node service');
+  if (nodeId === '') throw new CheckSkipped('no node id is known: there is no node service at this socket');
   const { id, volume } = await bench.create();
   const first = bench.ok(await bench.tryPublish(id, nodeId, volume));
   const bytes = mapBytes(first.publish_context);
@@ -66,7 +66,7 @@ async function publish(bench: Bench, findings: Findings): Promise<void> {
   const again = await bench.tryPublish(id, nodeId, volume);
   expectOk(bench, findings, again, 'the second time');
   if (again.ok && !isDeepStrictEqual(again.response.publish_context ?? {}, first.publish_context ?? {})) {
-    findings.fail('repeated, ControllerPublishVolume answers with another publish_context');
+    findings.fail('the repeated ControllerPublishVolume returned another publish_context');
   }
-  expectOk(bench, findings, await bench.tryUnpublish(id, nodeId), 'unpublished');
+  expectOk(bench, findings, await bench.tryUnpublish(id, nodeId), 'after that');
 }

@@ -37,7 +37,7 @@ async function runCheck(
   const kept = new KeptFindings(check.section);
   const missing = before.find(({ id, status }) => check.needs?.includes(id) === true && lacking(status));
   try {
-    if (missing !== undefined) throw new CheckSkipped(`it needs ${missing.id}, see there`);
+    if (missing !== undefined) throw new CheckSkipped(`it needs ${missing.id}, which did not pass`);
     const limit = AbortSignal.timeout(limitMs);
     await untilAborted(Promise.resolve(check.run(bench, kept)), AbortSignal.any([limit, signal]));
   } catch (error) {
@@ -82,7 +82,7 @@ class KeptFindings implements Findings {
       this.note(error.message);
     } else if (error instanceof CheckFailed) this.fail(error.message, error.section);
     else if ((error as Error).name === 'TimeoutError') {
-      this.fail(`it has not ended within ${limitMs / 1000} s (--check-timeout)`);
+      this.fail(`the check did not finish within ${limitMs / 1000} s (--check-timeout)`);
     } else this.fail(`the check itself failed: ${(error as Error).stack ?? String(error)}`);
   }
 

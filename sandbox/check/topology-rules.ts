@@ -9,16 +9,18 @@ export function segmentMistakes(segments: StringMap): string[] {
   const keys = Object.keys(segments);
   const lower = keys.map((key) => key.toLowerCase());
   return [
-    ...keys.filter((key) => !isKey(key)).map((key) => `${JSON.stringify(key)} is no topology key, and no label key`),
+    ...keys
+      .filter((key) => !isKey(key))
+      .map((key) => `${JSON.stringify(key)} is not a valid topology key or label key`),
     ...Object.entries(segments)
       .filter(([, value]) => !name.test(value))
       .map(
         ([key, value]) =>
-          `${JSON.stringify(value)} is no value of topology key ${JSON.stringify(key)}, and no label value`,
+          `${JSON.stringify(value)} is not a valid value of topology key ${JSON.stringify(key)} or of a label`,
       ),
     ...keys
       .filter((_, index) => lower.indexOf(lower[index] ?? '') !== index)
-      .map((key) => `the topology key ${JSON.stringify(key)} is there twice but for upper and lower case`),
+      .map((key) => `the topology key ${JSON.stringify(key)} is there twice, in different case`),
   ];
 }
 

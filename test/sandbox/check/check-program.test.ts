@@ -73,7 +73,7 @@ describe('csi-sandbox check', () => {
     assert.equal(await program.end(), 'exit code 1', program.output);
     assert.match(
       program.output,
-      /"not a key!" is no topology key, and no label key \[CreateVolume, accessible_topology\]/,
+      /"not a key!" is not a valid topology key or label key \[CreateVolume, accessible_topology\]/,
     );
     assert.match(program.output, /^failed: volume-topology$/m);
     assert.ok(!program.output.includes('\u0007'));
@@ -88,7 +88,7 @@ describe('csi-sandbox check', () => {
       '--only=restart',
     );
     assert.equal(await program.end(), 'exit code 1', program.output);
-    assert.match(program.output, /after a restart, CreateVolume for the name of \S+ gives/);
+    assert.match(program.output, /after a restart, CreateVolume for the name of \S+ returned/);
   });
 
   test('says that a driver is not there', async (t) => {

@@ -201,7 +201,7 @@ export const defects: readonly Defect[] = [
     },
     check: 'create-at-once',
     section: 'CreateVolume',
-    says: /one name, \d volumes/,
+    says: /one name gave \d volumes/,
   },
   {
     does: 'fails with INTERNAL when a call for the name is in work',
@@ -219,7 +219,7 @@ export const defects: readonly Defect[] = [
     },
     check: 'create-at-once',
     section: 'Error Scheme',
-    says: /not with ABORTED: CreateVolume: INTERNAL: busy/,
+    says: /but not with ABORTED: CreateVolume: INTERNAL: busy/,
   },
   {
     does: 'refuses a repeat with ALREADY_EXISTS',
@@ -253,7 +253,7 @@ export const defects: readonly Defect[] = [
     }),
     check: 'create-other-size',
     section: 'CreateVolume Errors',
-    says: /gives OK and not ALREADY_EXISTS/,
+    says: /returned OK, expected ALREADY_EXISTS/,
     consequences: ['volume-capacity'],
   },
   {
@@ -261,7 +261,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ CreateVolume: instead('ALREADY_EXISTS', () => refuse('INTERNAL')) }),
     check: 'create-other-size',
     section: 'CreateVolume Errors',
-    says: /gives INTERNAL .* and not ALREADY_EXISTS/,
+    says: /returned INTERNAL .*, expected ALREADY_EXISTS/,
   },
   {
     does: 'makes volumes smaller than required',
@@ -306,7 +306,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ CreateVolume: volume(() => ({ accessible_topology: [{ segments: { 'not a key!': 'x y' } }] })) }),
     check: 'volume-topology',
     section: 'CreateVolume, accessible_topology',
-    says: /"not a key!" is no topology key/,
+    says: /"not a key!" is not a valid topology key/,
     consequences: ['create-topology'],
   },
   {
@@ -314,7 +314,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ CreateVolume: volume(() => ({ accessible_topology: [{ segments: { zone: 'moon' } }] })) }),
     check: 'volume-topology',
     section: 'CreateVolume, accessible_topology',
-    says: /where no node is/,
+    says: /where there is no node/,
     consequences: ['create-topology'],
   },
   {
@@ -325,7 +325,7 @@ export const defects: readonly Defect[] = [
     }),
     check: 'create-topology',
     section: 'CreateVolume, TopologyRequirement',
-    says: /asked for \{"zone":"b"\}, the volume is in \[\{"zone":"a"\}\]/,
+    says: /\{"zone":"b"\} was requested, but the volume is in \[\{"zone":"a"\}\]/,
     consequences: ['create-elsewhere', 'volume-topology'],
   },
   {
@@ -369,7 +369,7 @@ export const defects: readonly Defect[] = [
     }),
     check: 'leak',
     section: 'DeleteVolume',
-    says: /deleted with OK, and still listed/,
+    says: /deleted with OK, but still listed/,
     consequences: ['get-volume', 'delete-in-use', 'clone-unknown', 'expand-unknown', 'snapshot-unknown'],
   },
   {
@@ -386,7 +386,7 @@ export const defects: readonly Defect[] = [
     }),
     check: 'delete-in-use',
     section: 'DeleteVolume Errors',
-    says: /gives OK and not FAILED_PRECONDITION/,
+    says: /returned OK, expected FAILED_PRECONDITION/,
     consequences: ['leak'],
   },
   {
@@ -394,7 +394,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ DeleteVolume: instead('FAILED_PRECONDITION', () => refuse('INTERNAL')) }),
     check: 'delete-in-use',
     section: 'DeleteVolume Errors',
-    says: /gives INTERNAL .* and not FAILED_PRECONDITION/,
+    says: /returned INTERNAL .*, expected FAILED_PRECONDITION/,
   },
   {
     does: 'makes a volume without a name',
@@ -403,14 +403,14 @@ export const defects: readonly Defect[] = [
     }),
     check: 'create-no-name',
     section: 'Error Scheme',
-    says: /without a name gives OK and not INVALID_ARGUMENT/,
+    says: /without a name returned OK, expected INVALID_ARGUMENT/,
   },
   {
     does: 'says UNKNOWN where a field is missing',
     spoils: () => ({ CreateVolume: instead('INVALID_ARGUMENT', () => refuse('UNKNOWN')) }),
     check: 'create-no-name',
     section: 'Error Scheme',
-    says: /gives UNKNOWN .* and not INVALID_ARGUMENT/,
+    says: /returned UNKNOWN .*, expected INVALID_ARGUMENT/,
     consequences: ['create-no-capabilities', 'error-status'],
   },
   {
@@ -440,7 +440,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ CreateVolume: instead('NOT_FOUND', () => refuse('INTERNAL')) }),
     check: 'restore-unknown',
     section: 'CreateVolume Errors',
-    says: /gives INTERNAL .* and not NOT_FOUND/,
+    says: /returned INTERNAL .*, expected NOT_FOUND/,
     consequences: ['clone-unknown'],
   },
   {
@@ -480,21 +480,21 @@ export const defects: readonly Defect[] = [
     }),
     check: 'expand',
     section: 'ControllerExpandVolume',
-    says: /capacity_bytes is \d+; required were \d+/,
+    says: /capacity_bytes is \d+; required_bytes was \d+/,
   },
   {
     does: 'grows a volume that is not there',
     spoils: () => ({ ControllerExpandVolume: instead('NOT_FOUND', () => ({ capacity_bytes: String(2n ** 31n) })) }),
     check: 'expand-unknown',
     section: 'ControllerExpandVolume Errors',
-    says: /gives OK and not NOT_FOUND/,
+    says: /returned OK, expected NOT_FOUND/,
   },
   {
     does: 'says INTERNAL for a mutable parameter that it does not know',
     spoils: () => ({ ControllerModifyVolume: instead('INVALID_ARGUMENT', () => refuse('INTERNAL')) }),
     check: 'modify-unknown-key',
     section: 'ControllerModifyVolume Errors',
-    says: /gives INTERNAL .* and not INVALID_ARGUMENT/,
+    says: /returned INTERNAL .*, expected INVALID_ARGUMENT/,
   },
   {
     does: 'lists only the first volume',
@@ -506,7 +506,7 @@ export const defects: readonly Defect[] = [
     }),
     check: 'list',
     section: 'ListVolumes',
-    says: /which was just made, is not listed/,
+    says: /which was just created, is not listed/,
   },
   {
     does: 'gives more entries than max_entries',
@@ -520,7 +520,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ ListVolumes: instead('ABORTED', () => ({ entries: [] })) }),
     check: 'list-token',
     section: 'ListVolumes Errors',
-    says: /gives OK and not ABORTED/,
+    says: /returned OK, expected ABORTED/,
   },
   {
     does: 'lists another volume_context than it gave',
@@ -538,7 +538,7 @@ export const defects: readonly Defect[] = [
     }),
     check: 'list',
     section: 'CreateVolume, volume_context',
-    says: /ListVolumes has volume_context/,
+    says: /ListVolumes returned volume_context/,
   },
   {
     does: 'has a negative capacity',
@@ -552,14 +552,14 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ GetCapacity: () => ({}) }),
     check: 'capacity',
     section: 'GetCapacity',
-    says: /available_capacity for \{"zone":"a"\} is 0, and yet a volume/,
+    says: /available_capacity for \{"zone":"a"\} is 0, but a volume/,
   },
   {
     does: 'announces a call that it does not have',
     spoils: () => ({ ControllerModifyVolume: () => refuse('UNIMPLEMENTED') }),
     check: 'promised-calls',
     section: 'ControllerGetCapabilities',
-    says: /MODIFY_VOLUME is announced, and ControllerModifyVolume is UNIMPLEMENTED/,
+    says: /MODIFY_VOLUME is announced, but ControllerModifyVolume is UNIMPLEMENTED/,
     consequences: ['modify', 'modify-unknown-key', 'modify-unknown'],
   },
   {
@@ -580,7 +580,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ GetPluginInfo: () => ({ name: 'my driver/1', vendor_version: '1' }) }),
     check: 'plugin-info',
     section: 'GetPluginInfo',
-    says: /"my driver\/1" is no domain name/,
+    says: /"my driver\/1" is not a domain name/,
   },
   {
     does: 'has no node id',
@@ -609,7 +609,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ CreateVolume: never }),
     check: 'create',
     section: 'CreateVolume',
-    says: /CreateVolume has not responded within/,
+    says: /CreateVolume did not respond within/,
     timeoutMs: 3000,
   },
   {
@@ -626,7 +626,7 @@ export const defects: readonly Defect[] = [
     },
     check: 'create-repeat',
     section: 'CreateVolume',
-    says: /CreateVolume has not responded within/,
+    says: /CreateVolume did not respond within/,
     timeoutMs: 3000,
     consequences: ['create-after-delete'],
   },
@@ -635,7 +635,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ ListVolumes: instead('ABORTED', () => refuse('ABORTED', '')) }),
     check: 'error-status',
     section: 'Error Scheme',
-    says: /an error without a message: ListVolumes \(ABORTED\)/,
+    says: /errors without a message: ListVolumes \(ABORTED\)/,
   },
   {
     does: 'does not confirm what it has made',
@@ -651,7 +651,7 @@ export const defects: readonly Defect[] = [
     spoils: () => ({ ValidateVolumeCapabilities: instead('NOT_FOUND', () => ({ message: 'fine' })) }),
     check: 'validate-unknown',
     section: 'ValidateVolumeCapabilities Errors',
-    says: /gives OK and not NOT_FOUND/,
+    says: /returned OK, expected NOT_FOUND/,
   },
   {
     does: 'answers with a deleted volume when its name comes again',
@@ -673,7 +673,7 @@ export const defects: readonly Defect[] = [
     },
     check: 'create-after-delete',
     section: 'CreateVolume',
-    says: /no such volume is there/,
+    says: /no such volume exists/,
   },
   {
     does: 'publishes to a node that is not there',
@@ -683,7 +683,7 @@ export const defects: readonly Defect[] = [
     }),
     check: 'publish-unknown',
     section: 'ControllerPublishVolume Errors',
-    says: /to a node that is not there gives OK and not NOT_FOUND/,
+    says: /to a node that does not exist returned OK, expected NOT_FOUND/,
   },
   {
     does: 'cannot unpublish twice',
