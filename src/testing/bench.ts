@@ -97,7 +97,7 @@ export class StoryBench implements AsyncDisposable {
     const reached = held.reached.then(() => true);
     try {
       const passed = unless?.(end.signal).then(() => false);
-      return await this.#whileRunning([reached, ...(passed ? [passed] : [])], end.signal, 'it comes to the step');
+      return await this.#whileRunning([reached, ...(passed ? [passed] : [])], end.signal, 'the step');
     } finally {
       end.abort();
       await this.#look();
@@ -111,7 +111,7 @@ export class StoryBench implements AsyncDisposable {
     const end = new AbortController();
     try {
       const watched = this.#watch(isReached, end.signal);
-      await this.#whileRunning([watched, held.reached.then(() => true)], end.signal, 'it comes to this moment');
+      await this.#whileRunning([watched, held.reached.then(() => true)], end.signal, 'the moment');
     } finally {
       end.abort();
       await this.#look();
@@ -217,7 +217,7 @@ export class StoryBench implements AsyncDisposable {
     const timer = setTimeout(() => resolve(undefined), settleMs);
     signal.addEventListener('abort', () => clearTimeout(timer));
     await promise;
-    throw new Error(`the provisioner is not there after ${settleMs / 1000} s: until ${what}`);
+    throw new Error(`the provisioner did not reach ${what} within ${settleMs / 1000} s`);
   }
 
   async #watch(isReached: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<boolean> {

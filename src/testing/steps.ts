@@ -58,9 +58,9 @@ function closingOf({ uid }: Scene): (write: ApiWrite) => boolean {
 /** From the claim to its volume, in order. */
 export const creationSteps = {
   planned: step('when it has planned, before the plan is recorded', 'request', isPhase('create'), ofRecord),
-  recorded: step('when the plan is recorded, before it knows', 'response', isPhase('create'), ofRecord),
+  recorded: step('when the plan is recorded, before it gets the response', 'response', isPhase('create'), ofRecord),
   fulfilled: step('when it has fulfilled, before the volume is saved', 'request', isSave),
-  saved: step('when the volume is saved, before it knows', 'response', isSave),
+  saved: step('when the volume is saved, before it gets the response', 'response', isSave),
   closing: {
     title: 'before the record of a saved volume is closed',
     isOfRecord: true,
@@ -71,7 +71,7 @@ export const creationSteps = {
 /** From the released volume to its end, in order. */
 export const deletionSteps = {
   deleted: step('when the storage is deleted, before the volume is', 'request', isDelete),
-  removed: step('when the volume is deleted, before it knows', 'response', isDelete),
+  removed: step('when the volume is deleted, before it gets the response', 'response', isDelete),
 } as const;
 
 /** From a deleted claim whose storage was made to the end of its record, in order. */

@@ -229,7 +229,7 @@ async function killedAt(
       kill === 0 && step === creationSteps.closing ? undefined : unless,
     );
     if (isKilled) continue;
-    if (kill === 0) bench.refuse(`the claim is Bound, and the provisioner was never there: ${step.title}`);
+    if (kill === 0) bench.refuse(`the claim is Bound, but the provisioner never reached the step: ${step.title}`);
     await bench.kill();
   }
   return uid;

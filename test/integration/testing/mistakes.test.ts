@@ -37,8 +37,8 @@ const mistakes = [
   },
   {
     mistake: 'no records',
-    story: 'when the plan is recorded, before it knows, the claim gets one volume',
-    says: /the claim is Bound, and the provisioner was never there: when the plan is recorded, before it knows/,
+    story: 'when the plan is recorded, before it gets the response, the claim gets one volume',
+    says: /the claim is Bound, but the provisioner never reached the step: when the plan is recorded, before it gets the response/,
   },
 ];
 
