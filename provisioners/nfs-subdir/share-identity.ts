@@ -69,20 +69,20 @@ export async function writeIdentity(root: OpenedDirectory): Promise<string> {
       if (!hasNoLinks(code)) throw error;
       await writeFile(root, identityFile, identity).catch(unlessThere);
     });
+    await removeUnfinished(root, unfinished); // ours goes last: its link tells that this was not done
   } finally {
     await unlink(root.entry(unfinished)).catch(() => undefined);
   }
-  await removeUnfinished(root);
   const written = await readIdentity(root);
   if (written === undefined) throw new IdentityError(`${identityFile} was removed while it was written`);
   return written;
 }
 
 /** Removes what killed processes have left: one that is still at work finds the identity instead. */
-async function removeUnfinished(root: OpenedDirectory): Promise<void> {
+async function removeUnfinished(root: OpenedDirectory, own?: string): Promise<void> {
   for await (const name of root.list()) {
     const text = name.toString();
-    if (text === identityFile || !text.startsWith(`${identityFile}.`)) continue;
+    if (text === identityFile || text === own || !text.startsWith(`${identityFile}.`)) continue;
     await unlink(root.entry(name)).catch(() => undefined);
   }
 }
