@@ -1,5 +1,5 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
-import { allOf, type Permit, withRecheck } from '../../base/permit.ts';
+import { allOf, type Permit } from '../../base/permit.ts';
 import { ExpiredError, type RequestInfo, unexpectedKind } from './api-error.ts';
 import { type KubeObject, objectKey, type ObjectName, type Resource } from '../kube-object.ts';
 import type { RequestOptions } from './request.ts';
@@ -27,7 +27,7 @@ export interface CallOptions {
   yieldsUntilMs?: (() => number) | undefined;
   /** As of `RequestOptions`. */
   waitsForNone?: boolean | undefined;
-  /** Called when a write had to wait, for the permit or its turn, since much may have changed meanwhile: what it throws ends the write. */
+  /** As of `RequestOptions`, for writes. */
   recheck?: (() => void) | undefined;
 }
 
@@ -264,10 +264,9 @@ export class KubeClient {
     await this.#send('DELETE', 'delete', resource, name, options, body);
   }
 
-  #permitOf({ permit, recheck }: CallOptions): Permit | undefined {
+  #permitOf({ permit }: CallOptions): Permit | undefined {
     const permits = [this.#permit, permit].filter((each) => each !== undefined);
-    const all = permits.length > 1 ? allOf(permits) : permits[0];
-    return recheck === undefined ? all : withRecheck(all, recheck);
+    return permits.length > 1 ? allOf(permits) : permits[0];
   }
 
   /** Any path of the API, such as a discovery document. */

@@ -5,13 +5,13 @@
 import type { Clock } from '../../base/clock.ts';
 import type { RequestOptions } from './request.ts';
 
-/** Requests under way while the server responds quickly. */
+/** Max requests under way while the server responds quickly. */
 const fewest = 16;
-/** After this wait of a request twice as many may be under way, in milliseconds. */
+/** Once a request has waited for so long, twice as many may be under way; in milliseconds. */
 const patienceMs = 250;
-/** How long so many are not needed until there are few again, in milliseconds. */
+/** Once the half was enough for so long, fewer may be under way again; in milliseconds. */
 const restMs = 10_000;
-/** A request that gives way is sent while fewer than this are under way that do not. */
+/** Requests that give way are sent while fewer others than this are under way. */
 const quiet = 4;
 
 /** Which requests go first. */
@@ -25,10 +25,13 @@ export interface Place {
   leave(): void;
 }
 
-interface Waiting {
-  readonly sinceMs: number;
+interface Turn {
   /** Until when it gives way to others; undefined: it gives way to none. */
   readonly untilMs: (() => number) | undefined;
+}
+
+interface Waiting extends Turn {
+  readonly sinceMs: number;
   readonly admit: () => void;
 }
 
@@ -41,11 +44,11 @@ export class RequestLanes {
   #underWay = 0;
   /** Of these, those that do not give way. */
   #others = 0;
+  /** How many may be under way. */
   #most = fewest;
-  /** When more than half of the most were last under way. */
+  /** When more than half of these were last under way. */
   #busyAtMs = 0;
-  /** A timer is set for the next look. */
-  #looks = false;
+  #isTimerSet = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -59,13 +62,13 @@ export class RequestLanes {
   enter({ yieldsUntilMs: untilMs, waitsForNone = false }: Lane = {}): Place {
     const nowMs = this.#clock.monotonicMs();
     this.#shrink(nowMs);
+    const lane = untilMs === undefined ? this.#waiting : this.#yielding;
+    if (waitsForNone || (lane.size === 0 && this.#mayBegin({ untilMs }, nowMs))) {
+      this.#begin({ untilMs }, nowMs);
+      return { admitted: undefined, leave: () => this.#end({ untilMs }) };
+    }
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const request: Waiting = { sinceMs: nowMs, untilMs, admit: () => resolve(undefined) };
-    const lane = untilMs === undefined ? this.#waiting : this.#yielding;
-    if (waitsForNone || (lane.size === 0 && this.#mayBegin(request, nowMs))) {
-      this.#begin(request, nowMs);
-      return { admitted: undefined, leave: () => this.#end(request) };
-    }
     lane.add(request);
     this.#lookLater();
     return {
@@ -76,19 +79,19 @@ export class RequestLanes {
     };
   }
 
-  #mayBegin({ untilMs }: Waiting, nowMs: number): boolean {
+  #mayBegin({ untilMs }: Turn, nowMs: number): boolean {
     if (this.#underWay >= this.#most) return false;
     if (untilMs === undefined) return true;
     return untilMs() <= nowMs || (this.#waiting.size === 0 && this.#others < quiet);
   }
 
-  #begin({ untilMs }: Waiting, nowMs: number): void {
+  #begin({ untilMs }: Turn, nowMs: number): void {
     this.#underWay++;
     if (untilMs === undefined) this.#others++;
     if (this.#underWay > this.#most / 2) this.#busyAtMs = nowMs;
   }
 
-  #end({ untilMs }: Waiting): void {
+  #end({ untilMs }: Turn): void {
     this.#underWay--;
     if (untilMs === undefined) this.#others--;
     this.#admit(this.#clock.monotonicMs());
@@ -121,7 +124,7 @@ export class RequestLanes {
     return undefined;
   }
 
-  /** While requests wait, now and then. */
+  /** Called now and then while requests wait. */
   #look(): void {
     const nowMs = this.#clock.monotonicMs();
     const [first] = this.#waiting;
@@ -132,10 +135,10 @@ export class RequestLanes {
   }
 
   #lookLater(): void {
-    if (this.#looks) return;
-    this.#looks = true;
+    if (this.#isTimerSet) return;
+    this.#isTimerSet = true;
     this.#clock.after(patienceMs, () => {
-      this.#looks = false;
+      this.#isTimerSet = false;
       this.#look();
     });
   }

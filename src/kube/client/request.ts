@@ -25,7 +25,10 @@ export interface RequestOptions {
   yieldsUntilMs?: (() => number) | undefined;
   /** It is sent at once, however many requests are under way: others depend on it. Default false. */
   waitsForNone?: boolean | undefined;
-  /** Called when the request had to wait for its turn: what it throws ends it, and it was not sent. */
+  /**
+   * Called after each wait, for the permit or for its turn, since much may have changed meanwhile: what it throws ends the request, which
+   * was not sent.
+   */
   recheck?: (() => void) | undefined;
   info: RequestInfo;
   signal?: AbortSignal | undefined;

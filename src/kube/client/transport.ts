@@ -159,7 +159,10 @@ export class Transport implements AsyncDisposable {
       this.#fence.signal.throwIfAborted();
       const throttle = how.limited === false ? undefined : this.#throttle;
       if (throttle !== undefined) await this.#untilFenced(options, (signal) => throttle.wait(options, signal));
-      while (permit?.isValid === false) await this.#untilFenced(options, (signal) => permit.renewed(signal));
+      while (permit?.isValid === false) {
+        await this.#untilFenced(options, (signal) => permit.renewed(signal));
+        options.recheck?.();
+      }
       const generation = credentials.generation;
       try {
         return await attempt();
