@@ -26,13 +26,15 @@ export interface CheckDriverOptions {
   /** Ends the run early; what was made is removed. */
   readonly signal: AbortSignal;
   readonly report: (result: CheckResult) => void;
+  /** Takes a line for each thing that could not be removed at the end. Default: nothing does. */
+  readonly leftBehind?: (text: string) => void;
 }
 
 const parts = ['driver', 'kubernetes', 'answers'] as const;
 
 /** @returns the results; fewer than checks when the signal has ended it. Never rejects for what a driver does. */
 export async function checkDriver(options: CheckDriverOptions): Promise<CheckResult[]> {
-  const { checks, limitMs, signal, report } = options;
+  const { checks, limitMs, signal, report, leftBehind = () => undefined } = options;
   using bench = await Bench.start(options.bench);
   await using sandbox = new LazySandbox(bench, options);
   bench.kubernetes = () => sandbox.started();
@@ -49,7 +51,7 @@ export async function checkDriver(options: CheckDriverOptions): Promise<CheckRes
     }
   } finally {
     await sandbox.stop();
-    await cleanUp(bench);
+    for (const text of await cleanUp(bench)) leftBehind(text);
   }
   return results;
 }

@@ -1,9 +1,10 @@
 /** What happens to claims in Kubernetes, with the sidecar between them and the driver. */
 import { isDeepStrictEqual } from 'node:util';
-import { resources, type StorageCapacity } from '../control-plane/objects.ts';
+import { type Node, resources, type StorageCapacity } from '../control-plane/objects.ts';
+import { matchesNodeSelector } from '../control-plane/selectors.ts';
 import type { Bench } from './bench.ts';
 import type { Check, Findings } from './check.ts';
-import { type ClaimWishes, type KubernetesBench, namespace, reaches } from './kubernetes-bench.ts';
+import { type ClaimWishes, type KubernetesBench, namespace } from './kubernetes-bench.ts';
 import { makeSnapshotObjects } from './kubernetes-objects.ts';
 
 const part = 'kubernetes';
@@ -113,8 +114,8 @@ async function onNode(kubernetes: KubernetesBench, node: string, findings: Findi
     },
   });
   const bound = await kubernetes.bound(name);
-  const labels = client.get(resources.nodes, { name: node })?.metadata.labels ?? {};
-  if (!reaches(bound.volume, labels)) {
+  const affinity = bound.volume.spec.nodeAffinity?.required;
+  if (affinity !== undefined && !matchesNodeSelector(affinity, client.get(resources.nodes, { name: node }) as Node)) {
     findings.fail(
       `the volume for a pod on ${node} cannot be used there: ${JSON.stringify(bound.volume.spec.nodeAffinity)}`,
     );

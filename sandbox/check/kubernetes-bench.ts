@@ -11,7 +11,6 @@ import { type Claim, resources, type Volume } from '../control-plane/objects.ts'
 import type { BenchOptions } from './bench-options.ts';
 import type { DriverFacts } from './facts.ts';
 import type { Ledger } from './ledger.ts';
-import type { StringMap } from './csi-messages.ts';
 import { makeClasses } from './kubernetes-objects.ts';
 import { CheckFailed } from './outcome.ts';
 
@@ -71,21 +70,20 @@ export class KubernetesBench implements AsyncDisposable {
     const folder = await mkdtemp(path.join(tmpdir(), 'check-'));
     const faultFile = path.join(folder, 'faults');
     const faults: string[] = [];
-    const further = bench.options.nodes.map(({ name }) => ({ name }));
+    const { nodes: further } = bench.options;
     const own = ['node-1', 'node-2'].filter((name) => further.every((other) => other.name !== name));
+    const nodes = [...own.map((name) => ({ name, segments: {} })), ...further];
     const cluster = await startCluster({
       driverSocket: bench.options.socketPath,
-      sandbox: { nodes: [...own.map((name) => ({ name })), ...further] },
+      nodes,
       sidecarFlags: sidecarFlags(bench),
-      sidecarEnv: { NAMESPACE: namespace, POD_NAME: 'check' },
+      sidecarEnv: { POD_NAME: 'check' },
       faultFile,
       signal,
       report: (text) => void faults.push(text),
       ...(logFolder !== undefined && { logFolder }),
     });
-    const nodes = [...own, ...further.map(({ name }) => name)];
-    const started = new KubernetesBench(bench, { cluster, faultFile, faults, nodes });
-    started.labelNodes();
+    const started = new KubernetesBench(bench, { cluster, faultFile, faults, nodes: nodes.map(({ name }) => name) });
     makeClasses(started.client, bench.options, cluster.driver.name);
     return started;
   }
@@ -93,16 +91,6 @@ export class KubernetesBench implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#cluster[Symbol.asyncDispose]();
     await rm(path.dirname(this.#faultFile), { recursive: true, force: true });
-  }
-
-  /** Gives the further nodes their segments, which a driver's restart takes from them. */
-  labelNodes(): void {
-    for (const { name, segments } of this.#bench.options.nodes) {
-      const node = this.client.get(resources.nodes, { name });
-      if (node === undefined) continue;
-      const labels = { ...node.metadata.labels, ...segments };
-      this.client.update(resources.nodes, { ...node, metadata: { ...node.metadata, labels } });
-    }
   }
 
   /** What goes wrong from now on between the sidecar and the driver, such as `CreateVolume:drop:1`; nothing without. */
@@ -198,17 +186,6 @@ function sidecarFlags({ facts, options }: DriverUnderCheck): string[] {
     `--timeout=${options.timeoutMs}ms`,
     '--retry-interval-start=200ms',
     '--retry-interval-max=2s',
-    ...(facts.controller.has('GET_CAPACITY')
-      ? ['--enable-capacity', '--capacity-ownerref-level=-1', '--capacity-for-immediate-binding']
-      : []),
+    ...(facts.controller.has('GET_CAPACITY') ? ['--capacity-for-immediate-binding'] : []),
   ];
-}
-
-/** Whether a volume may be used on a node with these labels. */
-export function reaches(volume: Volume, labels: StringMap): boolean {
-  const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms;
-  if (terms === undefined) return true;
-  return terms.some(({ matchExpressions = [] }) =>
-    matchExpressions.every(({ key, values = [] }) => values.includes(labels[key] ?? '')),
-  );
 }

@@ -51,6 +51,7 @@ async function run(settings: CheckSettings, signal: AbortSignal): Promise<number
     logFolder,
     signal,
     report: (result) => void print(resultText(result)),
+    leftBehind: note,
   });
   results.push(...(await sanityResults(settings, signal)));
   print(summaryText(results));

@@ -1,8 +1,6 @@
 /** Which segments a driver may answer with (CSI spec, "CreateVolume", message `Topology`). */
+import { labelValueProblem, qualifiedNameProblem } from '../api/names.ts';
 import type { StringMap } from './csi-messages.ts';
-
-const name = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const prefix = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /** What is wrong with segments, in words. */
 export function segmentMistakes(segments: StringMap): string[] {
@@ -10,10 +8,10 @@ export function segmentMistakes(segments: StringMap): string[] {
   const lower = keys.map((key) => key.toLowerCase());
   return [
     ...keys
-      .filter((key) => !isKey(key))
+      .filter((key) => qualifiedNameProblem(key) !== '')
       .map((key) => `${JSON.stringify(key)} is not a valid topology key or label key`),
     ...Object.entries(segments)
-      .filter(([, value]) => !name.test(value))
+      .filter(([, value]) => value === '' || labelValueProblem(value) !== '')
       .map(
         ([key, value]) =>
           `${JSON.stringify(value)} is not a valid value of topology key ${JSON.stringify(key)} or of a label`,
@@ -33,10 +31,4 @@ export function prefixes(segments: StringMap): string[] {
 /** Whether a node with these labels is in the segments. */
 export function covers(segments: StringMap, node: StringMap): boolean {
   return Object.entries(segments).every(([key, value]) => node[key] === value);
-}
-
-function isKey(key: string): boolean {
-  const parts = key.split('/');
-  if (parts.length === 1) return name.test(key);
-  return parts.length === 2 && prefix.test(parts[0] ?? '') && name.test(parts[1] ?? '');
 }
