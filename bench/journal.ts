@@ -19,6 +19,7 @@ import { type DriverProcess, startDriver } from '../test/support/driver-process.
 import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
 import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
 import { createClaim, createClass, deleteClaim } from './claims.ts';
+import { median } from './median.ts';
 import { cpuMs, peakMb, residentMb } from './process-usage.ts';
 
 const values = scriptCommand('npm run bench:journal --', 'What the intent journal costs, in turns with and without it.')
@@ -267,13 +268,6 @@ function printRow<T>(name: string, all: Record<Mode, T[]>, of: (one: T) => numbe
   const range = `median ${median(differences).toFixed(digits)}, ${least.toFixed(digits)} to ${most.toFixed(digits)}`;
   if (Number.isNaN(median(off))) console.log(`${name.padEnd(19)}not recorded here`);
   else console.log(`${name.padEnd(19)}${cells.join('')}${range}`);
-}
-
-function median(numbers: readonly number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  const [low = Number.NaN, high = Number.NaN] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
-  return (low + high) / 2;
 }
 
 await main();

@@ -1,5 +1,6 @@
 /** The table of `npm run bench -- --peer`: medians of alternating turns, their ratios, and whether a goal is reached. */
 import { textTable } from '../src/base/text-table.ts';
+import { median } from './median.ts';
 import type { Result } from './sidecar-load.ts';
 
 /** A figure of the table, with the ratio of ours to the peer's that we want. */
@@ -60,11 +61,4 @@ export function verdict(ratios: readonly number[], goal: number, larger: boolean
   const spread = Math.max(...ratios) - Math.min(...ratios);
   if (!(spread <= Math.abs(middle - goal))) return 'unclear';
   return (larger ? middle >= goal : middle <= goal) ? 'met' : 'not met';
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const half = Math.floor(sorted.length / 2);
-  const [low = Number.NaN, high = Number.NaN] = [sorted[sorted.length % 2 === 0 ? half - 1 : half], sorted[half]];
-  return (low + high) / 2;
 }

@@ -116,12 +116,15 @@ export async function comeAndGo({ cluster, className }: LoadOptions, pid: number
   const create = await showing(boundText, () =>
     phase(cluster, pid, count, async () => {
       const startedMs = performance.now();
-      void until('all volumes saved', () => cluster.volumeNames.size === before.volumes + count).then(
-        () => (savedSeconds = (performance.now() - startedMs) / 1000),
-        () => undefined,
-      );
-      await inParallel(count, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
-      await until('all claims bound', () => cluster.boundClaims.size === before.bound + count);
+      const allSaved = async (): Promise<void> => {
+        await until('all volumes saved', () => cluster.volumeNames.size === before.volumes + count);
+        savedSeconds = (performance.now() - startedMs) / 1000;
+      };
+      const allBound = async (): Promise<void> => {
+        await inParallel(count, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
+        await until('all claims bound', () => cluster.boundClaims.size === before.bound + count);
+      };
+      await Promise.all([allBound(), allSaved()]);
     }),
   );
   const leftText = (): string => `${prefix}: ${cluster.volumeNames.size - before.volumes} of ${count} volumes left`;

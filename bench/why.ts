@@ -10,6 +10,7 @@ import { showing } from '../scripts/terminal-progress.ts';
 import type { AuditEvent } from '../test/support/control-plane/audit-log.ts';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { startCrowdedCluster, type CrowdedCluster } from './crowded-cluster.ts';
+import { median } from './median.ts';
 import { childrenCpuMs } from './process-usage.ts';
 
 const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
@@ -73,10 +74,6 @@ function slowest(requests: readonly AuditEvent[]): [string, number][] {
 /** Milliseconds since the epoch of a time with microseconds. */
 function microsMs(time: string): number {
   return Date.parse(time) + Number(time.slice(-4, -1)) / 1000;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 function loadText(): string {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { median, verdict } from '../../bench/ratio-table.ts';
+import { median } from '../../bench/median.ts';
+import { verdict } from '../../bench/ratio-table.ts';
 
 test('the median of an even number of turns is the mean of the two in the middle', () => {
   assert.deepEqual([median([3, 1, 2]), median([4, 1, 2, 3])], [2, 2.5]);
