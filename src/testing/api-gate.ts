@@ -3,13 +3,13 @@
  * has sent it is killed, so that it dies at exactly this step.
  */
 import {
+  Agent,
   createServer,
   type IncomingMessage,
   request as sendRequest,
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { Agent } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 

@@ -92,31 +92,13 @@ export class StoryBench implements AsyncDisposable {
    * @returns whether it was killed.
    */
   async killAt(stop: Stop, unless?: (signal: AbortSignal) => Promise<unknown>): Promise<boolean> {
-    const held = this.#gate.hold(stop);
-    const end = new AbortController();
-    const reached = held.reached.then(() => true);
-    try {
-      const passed = unless?.(end.signal).then(() => false);
-      return await this.#whileRunning([reached, ...(passed ? [passed] : [])], end.signal, 'the step');
-    } finally {
-      end.abort();
-      await this.#look();
-      held.release();
-    }
+    const passed = (signal: AbortSignal): Promise<boolean>[] => (unless ? [unless(signal).then(() => false)] : []);
+    return await this.#killOn(stop, passed, 'the step');
   }
 
   /** Waits until the condition is met, or the process comes to the step. Then it is killed. */
   async killOnce(isReached: () => boolean | Promise<boolean>, last: Stop): Promise<void> {
-    const held = this.#gate.hold(last);
-    const end = new AbortController();
-    try {
-      const watched = this.#watch(isReached, end.signal);
-      await this.#whileRunning([watched, held.reached.then(() => true)], end.signal, 'the moment');
-    } finally {
-      end.abort();
-      await this.#look();
-      held.release();
-    }
+    await this.#killOn(last, (signal) => [this.#watch(isReached, signal)], 'the moment');
   }
 
   /** The names of the storage that exists; what is new was made by the current process. */
@@ -197,11 +179,30 @@ export class StoryBench implements AsyncDisposable {
     await this.#resources.disposeAsync();
   }
 
-  /** Kills the process when the first of them resolves with true. */
-  async #whileRunning(waits: readonly Promise<boolean>[], signal: AbortSignal, what: string): Promise<boolean> {
-    const isReached = await this.#explained(Promise.race([...waits, this.#ended(signal), this.#late(signal, what)]));
-    if (isReached) await this.kill();
-    return isReached;
+  /**
+   * Kills the process when it comes to the step, or when the first of the others resolves with true. With false it ends without.
+   *
+   * @param what - what was not reached, for an error.
+   */
+  async #killOn(
+    stop: Stop,
+    others: (signal: AbortSignal) => readonly Promise<boolean>[],
+    what: string,
+  ): Promise<boolean> {
+    const held = this.#gate.hold(stop);
+    const end = new AbortController();
+    const { signal } = end;
+    try {
+      const reached = held.reached.then(() => true);
+      const waits = [reached, ...others(signal), this.#ended(signal), this.#late(signal, what)];
+      const isReached = await this.#explained(Promise.race(waits));
+      if (isReached) await this.kill();
+      return isReached;
+    } finally {
+      end.abort();
+      await this.#look();
+      held.release();
+    }
   }
 
   async #ended(signal: AbortSignal): Promise<never> {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Between two attempts, in milliseconds. */
-const pauseMs = 25;
+const pauseMs = 50;
 
 export interface EventuallyOptions {
   /** In milliseconds. */

@@ -1,30 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { eventually as untilWithin, type EventuallyOptions as Options } from '../../src/testing/eventually.ts';
 import { patienceMs } from './patience.ts';
 
-export interface EventuallyOptions {
-  /** Asked between attempts; a text ends the waiting, for instance because a process died. */
-  hopeless?: () => string | undefined;
-  /** For a condition that by its nature takes a minute or more, in milliseconds; default `patienceMs`. */
-  withinMs?: number;
-}
+export type EventuallyOptions = Partial<Options>;
 
 /**
- * Repeats `check` every 50 ms until it stops throwing, and gives its result.
+ * As that of the testing kit, with time for a busy machine.
  *
- * @throws the last failure with a note of how long it went on.
+ * @param options.withinMs - for a condition that by its nature takes a minute or more; default `patienceMs`.
  */
 export async function eventually<T>(check: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
-  const { hopeless = () => undefined, withinMs = patienceMs } = options;
-  const deadline = performance.now() + withinMs;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      const reason = hopeless() ?? (performance.now() > deadline ? `still so after ${withinMs} ms` : undefined);
-      if (reason !== undefined) {
-        throw new Error(`${reason}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
-      }
-    }
-    await delay(50);
-  }
+  return await untilWithin(check, { withinMs: patienceMs, ...options });
 }
