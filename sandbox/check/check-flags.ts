@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { durationMs } from '../../src/base/go-duration.ts';
 import { socketPathOf } from '../cluster/socket-address.ts';
 import { parseByteSize } from '../hostpath/byte-size.ts';
+import { parseProblem } from '../parse-problem.ts';
 import { catalogue } from './catalogue.ts';
 import type { StringMap } from './csi-messages.ts';
 
@@ -121,10 +122,7 @@ function parse(argv: readonly string[]) {
       },
     }).values;
   } catch (error) {
-    // Node explains some mistakes over several sentences; the first says what is wrong.
-    throw new CheckFlagError(`${(error as Error).message.split(/\.\s/)[0] ?? ''}; see csi-sandbox check --help`, {
-      cause: error,
-    });
+    throw new CheckFlagError(`${parseProblem(error)}; see csi-sandbox check --help`, { cause: error });
   }
 }
 

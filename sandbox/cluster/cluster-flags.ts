@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { durationMs } from '../../src/base/go-duration.ts';
+import { parseProblem } from '../parse-problem.ts';
 import { type CallFault, parseFault } from '../proxy/call-fault.ts';
 import type { ClusterOptions } from './cluster.ts';
 import { type GivenNode, keyAndValue, type NodeSocket, parseNode } from './given-nodes.ts';
@@ -131,8 +132,7 @@ function parse(argv: readonly string[]) {
       },
     }).values;
   } catch (error) {
-    // Node explains some mistakes over several sentences; the first says what is wrong.
-    throw new ClusterFlagError(`${(error as Error).message.split(/\.\s/)[0] ?? ''}; see --help`, { cause: error });
+    throw new ClusterFlagError(`${parseProblem(error)}; see --help`, { cause: error });
   }
 }
 

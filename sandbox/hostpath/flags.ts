@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { parseProblem } from '../parse-problem.ts';
 import { parseByteSize } from './byte-size.ts';
 import { chooseCapabilities } from './capabilities.ts';
 import type { DriverOptions } from './driver.ts';
@@ -89,8 +90,7 @@ function parse(argv: readonly string[]) {
       },
     }).values;
   } catch (error) {
-    // Node explains some mistakes over several sentences; the first says what is wrong.
-    throw new FlagError((error as Error).message.split(/\.\s/)[0] ?? '', { cause: error });
+    throw new FlagError(parseProblem(error), { cause: error });
   }
 }
 
