@@ -5,28 +5,23 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { ServiceError } from '@grpc/grpc-js';
 import { textLogger } from '../../src/base/text-logger.ts';
 import type { SandboxClient } from '../api/client.ts';
 import type { NodeSketch } from '../control-plane/create-nodes.ts';
 import { Sandbox } from '../sandbox.ts';
 import type { SandboxOptions } from '../sandbox.ts';
-import { resources } from '../control-plane/objects.ts';
 import { ChildProgram } from './child-program.ts';
 import type { CallFault } from '../proxy/call-fault.ts';
 import { CallProxy } from '../proxy/call-proxy.ts';
 import { FaultSource } from '../proxy/fault-source.ts';
-import { readDriverFacts, readNodeFacts } from './driver-client.ts';
-import type { DriverFacts, NodeFacts } from './driver-client.ts';
-import { whenReady } from './driver-wait.ts';
+import type { DriverFacts } from './driver-client.ts';
 import { watchDriver } from './driver-watch.ts';
 import { leftovers } from './explain-leftovers.ts';
-import { nodeFactsOf } from './given-nodes.ts';
 import type { GivenNode, NodeSocket } from './given-nodes.ts';
 import { KeptProgram } from './kept-program.ts';
 import { sampleDriverArguments, sidecarFile } from './programs.ts';
 import { LogFolder } from './log-folder.ts';
-import { registerDriver } from './register-driver.ts';
+import { publishesCapacity, registrar } from './registrar.ts';
 import { grantSidecarPermissions, sidecarAccount } from './sidecar-permissions.ts';
 
 /** The name of the sample driver. */
@@ -125,23 +120,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
       return await started(child, child.firstLine(), stop);
     });
   }
-  const { nodes = [], nodeSockets = [], classParameters = {} } = options;
-  const stranger = nodeSockets.find(({ node }) => node !== undefined && !client.get(resources.nodes, { name: node }));
-  if (stranger !== undefined) throw new Error(`--node-csi-address: there is no node ${stranger.node ?? ''}`);
-  const register = async (stop: AbortSignal, limitMs?: number): Promise<DriverFacts> => {
-    const wait = { signal: stop, report, limitMs };
-    const facts = await whenReady(driverSocket, registering(driverSocket, readDriverFacts), wait);
-    const plugins = new Map<string, NodeFacts>();
-    for (const { node = '', socketPath } of nodeSockets) {
-      plugins.set(node, await whenReady(socketPath, registering(socketPath, readNodeFacts), wait));
-    }
-    await registering(driverSocket, () => {
-      const factsOf = nodeFactsOf(facts, nodes, plugins);
-      registerDriver(client, { driver: facts, factsOf, hasCapacity: hasCapacity(facts, options), classParameters });
-      return Promise.resolve();
-    })();
-    return facts;
-  };
+  const { nodeSockets = [] } = options;
+  const register = registrar(client, { ...options, driverSocket, report });
   const driver = await register(signal, options.waitMs);
   if (isWithoutTopology(driver, options)) report(topologyAdvice);
   for (const socketPath of new Set([driverSocket, ...nodeSockets.map((each) => each.socketPath)])) {
@@ -154,10 +134,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     const source = new FaultSource({ faults, file: faultFile });
     cleanup.use(await CallProxy.start({ driverSocket, socketPath: calledSocket, faults: source, report }));
   }
+  const connections = [`--csi-address=${calledSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
+  const { sidecarProgram = [sidecarFile()], sidecarFlags = [], sidecarEnv = {} } = options;
+  const capacity = publishesCapacity(driver, sidecarFlags) ? capacityFlags : [];
   await keep(async (stop) => {
-    const { sidecarProgram = [sidecarFile()], sidecarFlags = [], sidecarEnv = {} } = options;
-    const connections = [`--csi-address=${calledSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
-    const capacity = hasCapacity(driver, options) ? capacityFlags : [];
     const sidecar = new ChildProgram({
       what: 'sidecar',
       args: [...sidecarProgram, ...connections, ...capacity, ...sidecarFlags],
@@ -196,10 +176,6 @@ async function started(child: ChildProgram, ready: Promise<unknown>, signal: Abo
 /** The flags that publish capacity; objects without an owner, as the sidecar has no Pod. */
 const capacityFlags = ['--enable-capacity', '--capacity-ownerref-level=-1'];
 
-function hasCapacity({ controller }: DriverFacts, { sidecarFlags = [] }: ClusterOptions): boolean {
-  return controller.has('GET_CAPACITY') && !sidecarFlags.some((flag) => /^--?enable-capacity=(0|f)/i.test(flag));
-}
-
 const topologyAdvice =
   'The driver has VOLUME_ACCESSIBILITY_CONSTRAINTS, but no node service at its socket: its volumes get no topology. Give ' +
   'the socket of its node plugin with --node-csi-address, or the topology itself with --node NAME=KEY=VALUE,...';
@@ -207,20 +183,6 @@ const topologyAdvice =
 function isWithoutTopology(driver: DriverFacts, { nodes = [], nodeSockets = [] }: ClusterOptions): boolean {
   if (!driver.hasTopology || driver.node !== undefined || nodeSockets.length > 0) return false;
   return nodes.every(({ segments }) => Object.keys(segments).length === 0);
-}
-
-/** Errors say which driver cannot be registered; their codes stay. */
-function registering<T>(socketPath: string, read: (socketPath: string) => Promise<T>): () => Promise<T> {
-  return async () => {
-    try {
-      return await read(socketPath);
-    } catch (error) {
-      const { message, code } = error as ServiceError;
-      throw Object.assign(new Error(`the driver at ${socketPath} cannot be registered: ${message}`, { cause: error }), {
-        code,
-      });
-    }
-  };
 }
 
 function sketches({ driverSocket, nodes }: ClusterOptions): number | NodeSketch[] {
