@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { durationMs } from '../../src/base/go-duration.ts';
+import { checkNames } from '../cluster/given-nodes.ts';
 import { socketPathOf } from '../cluster/socket-address.ts';
 import { parseByteSize } from '../hostpath/byte-size.ts';
 import { parseProblem } from '../parse-problem.ts';
@@ -80,7 +81,7 @@ export function parseCheckFlags(argv: readonly string[]): CheckCommand {
       classParameters: pairs('--class-parameter', values['class-parameter']),
       mutableParameters: pairs('--mutable-parameter', values['mutable-parameter']),
       secrets: pairs('--secret', values.secret, { hidden: true }),
-      nodes: values.node.map(node),
+      nodes: nodes(values.node),
       sizeBytes: size(values.size),
       timeoutMs: duration('--timeout', values.timeout),
       checkTimeoutMs: duration('--check-timeout', values['check-timeout']),
@@ -155,6 +156,16 @@ function pairs(flag: string, texts: readonly string[], { hidden = false } = {}):
 }
 
 const nodeName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+function nodes(texts: readonly string[]): CheckSettings['nodes'] {
+  const given = texts.map(node);
+  try {
+    checkNames(given);
+  } catch (error) {
+    throw new CheckFlagError(`--node: ${(error as Error).message}`, { cause: error });
+  }
+  return given;
+}
 
 function node(text: string): { name: string; segments: StringMap } {
   const at = text.indexOf('=');

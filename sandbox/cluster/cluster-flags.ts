@@ -5,7 +5,7 @@ import { durationMs } from '../../src/base/go-duration.ts';
 import { parseProblem } from '../parse-problem.ts';
 import { type CallFault, parseFault } from '../proxy/call-fault.ts';
 import type { ClusterOptions } from './cluster.ts';
-import { type GivenNode, keyAndValue, type NodeSocket, parseNode } from './given-nodes.ts';
+import { checkNames, type GivenNode, keyAndValue, type NodeSocket, parseNode } from './given-nodes.ts';
 import { socketPathOf } from './socket-address.ts';
 
 /** What a command line asks for. */
@@ -162,10 +162,11 @@ function givenWait(text: string): number {
 }
 
 function givenNodes(texts: readonly string[]): GivenNode[] {
-  const nodes = texts.map((text) => inFlag('--node', () => parseNode(text)));
-  const twice = nodes.find(({ name }, index) => nodes.findIndex((other) => other.name === name) < index);
-  if (twice !== undefined) throw new ClusterFlagError(`--node: ${twice.name} is given twice`);
-  return nodes;
+  return inFlag('--node', () => {
+    const nodes = texts.map((text) => parseNode(text));
+    checkNames(nodes);
+    return nodes;
+  });
 }
 
 function nodeSocket(text: string): NodeSocket {

@@ -35,6 +35,12 @@ export function nodeFactsOf(
   };
 }
 
+/** @throws {RangeError} when two nodes have one name. */
+export function checkNames(nodes: readonly { readonly name: string }[]): void {
+  const twice = nodes.find(({ name }, index) => nodes.findIndex((other) => other.name === name) < index);
+  if (twice !== undefined) throw new RangeError(`${twice.name} is given twice`);
+}
+
 /** @throws {RangeError} for what is not NAME or NAME=KEY=VALUE,... */
 export function parseNode(text: string): GivenNode {
   const [name = '', ...rest] = text.split('=');

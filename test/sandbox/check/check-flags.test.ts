@@ -14,6 +14,7 @@ describe('the flags of csi-sandbox check', () => {
     { flags: [address, '--class-parameter=kind'], says: /--class-parameter: "kind" is not KEY=VALUE/ },
     { flags: [address, '--secret=hunter2'], says: /--secret: its value is not KEY=VALUE/ },
     { flags: [address, '--node=far=zone'], says: /--node: "far=zone" is not NAME=KEY=VALUE/ },
+    { flags: [address, '--node=far=zone=b', '--node=far=zone=c'], says: /--node: far is given twice/ },
     { flags: [address, '--size=big'], says: /--size: "big" is no size/ },
     { flags: [address, '--timeout=0s'], says: /--timeout: "0s" is no duration/ },
     { flags: [address, '--wait=soon'], says: /--wait: "soon" is no duration/ },

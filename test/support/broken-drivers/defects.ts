@@ -62,6 +62,17 @@ const renamed = (suffix: string, methods: readonly string[]): Record<string, Spo
     ]),
   );
 
+/** Deletes each id once, and does not know it after that. */
+const onlyOnce = (field: string): Spoil => {
+  const gone = new Set<unknown>();
+  return async ({ [field]: id }, proper) => {
+    if (gone.has(id)) return refuse('NOT_FOUND');
+    const response = await proper();
+    gone.add(id);
+    return response;
+  };
+};
+
 const callsWithId = [
   'DeleteVolume',
   'ValidateVolumeCapabilities',
@@ -330,17 +341,7 @@ export const defects: readonly Defect[] = [
   },
   {
     does: 'does not know a deleted volume and says NOT_FOUND',
-    spoils: () => {
-      const gone = new Set<unknown>();
-      return {
-        DeleteVolume: async ({ volume_id: id }, proper) => {
-          if (gone.has(id)) return refuse('NOT_FOUND');
-          const response = await proper();
-          gone.add(id);
-          return response;
-        },
-      };
-    },
+    spoils: () => ({ DeleteVolume: onlyOnce('volume_id') }),
     check: 'delete-repeat',
     section: 'DeleteVolume',
     says: /the second time: DeleteVolume: NOT_FOUND/,
@@ -455,17 +456,7 @@ export const defects: readonly Defect[] = [
   },
   {
     does: 'says NOT_FOUND of a snapshot that is deleted already',
-    spoils: () => {
-      const gone = new Set<unknown>();
-      return {
-        DeleteSnapshot: async ({ snapshot_id: id }, proper) => {
-          if (gone.has(id)) return refuse('NOT_FOUND');
-          const response = await proper();
-          gone.add(id);
-          return response;
-        },
-      };
-    },
+    spoils: () => ({ DeleteSnapshot: onlyOnce('snapshot_id') }),
     check: 'snapshot-delete',
     section: 'DeleteSnapshot',
     says: /the second time: DeleteSnapshot: NOT_FOUND/,
