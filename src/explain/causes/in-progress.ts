@@ -22,6 +22,11 @@ export const inProgress = defineCause({
       cure: 'Nothing to do about the claim; the other process of the provisioner finishes first, or is replaced after 30 seconds',
     },
     {
+      pattern: /^Waiting for another provisioner: /,
+      state: 'stuck',
+      cure: 'Two provisioners share one intent journal: have the sidecar of the other one close its record, and give each its own driver name or namespace',
+    },
+    {
       pattern: /^Waiting for the end of a drain: /,
       state: 'waiting',
       cure: 'An operator is draining the intent journal, such as before another provisioner takes over; csi-provisioner journal drain --resume ends that',

@@ -1,5 +1,6 @@
 /** The durable side of intents, as the controller sees it. */
 import type { Permit } from '../../base/permit.ts';
+import { shortValue } from '../../base/short-value.ts';
 import type { IntentRecord } from './intent-record.ts';
 
 /** A record that an earlier process left, or one that works beside this one. */
@@ -91,7 +92,7 @@ export class OtherProvisionerError extends ForeignIntentError {
   /** @param provisioner - whose record it is. */
   constructor(uid: string, provisioner: string) {
     super(
-      `the record of the claim ${uid} in the intent journal belongs to the provisioner ${JSON.stringify(provisioner)}: ` +
+      `the record of the claim ${uid} in the intent journal belongs to the provisioner ${JSON.stringify(shortValue(provisioner))}: ` +
         'only its own sidecar can close or discard it',
     );
   }

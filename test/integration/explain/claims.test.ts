@@ -301,6 +301,18 @@ const rows: readonly Row[] = [
     cure: /the other process .* finishes first, or is replaced after 30 seconds/,
   },
   {
+    name: 'a record of another provisioner in the same intent journal',
+    arrange(rig) {
+      usual(rig);
+      const text = 'Waiting for another provisioner: the record of the claim u1 belongs to the provisioner "other"';
+      rig.addEvent(rig.addClaim(), 'ProvisioningWaiting', text);
+    },
+    verdict: 'stuck',
+    cause: 'in-progress',
+    says: /belongs to the provisioner "other"/,
+    cure: /have the sidecar of the other one close its record/,
+  },
+  {
     name: 'a Secret that is missing',
     arrange(rig) {
       rig.addClass({ parameters: secretParameters('${pvc.namespace}') });
