@@ -183,9 +183,10 @@ describe('csi-sandbox with a driver of its own author', () => {
 });
 
 describe('csi-sandbox for a command', () => {
-  test('hands it a kubeconfig and ends with its exit code', async () => {
+  test('hands it a kubeconfig and ends with its exit code', async (t) => {
+    const logs = await temporaryFolder(t);
     const script = `process.stdout.write(require('node:fs').readFileSync(process.env.KUBECONFIG, 'utf8')); process.exit(7);`;
-    await using program = SandboxProgram.start('--', process.execPath, '--eval', script);
+    await using program = SandboxProgram.start(`--log=${logs}`, '--', process.execPath, '--eval', script);
     assert.equal(await program.end(), 'exit code 7');
     assert.match(program.output, /current-context: sandbox/);
     assert.doesNotMatch(program.output, /Ctrl-C ends it/);
