@@ -21,6 +21,8 @@ export function mean(results: readonly Result[]): Result {
     firstVolumeMs: of((result) => result.firstVolumeMs),
     startCpuMs: of((result) => result.startCpuMs),
     volumesPerSecond: of((result) => result.volumesPerSecond),
+    savedCpuMs: of((result) => result.savedCpuMs),
+    savedOtherCpuMs: of((result) => result.savedOtherCpuMs),
     boundSeconds: of((result) => result.boundSeconds),
     claimsPerSecond: of((result) => result.claimsPerSecond),
     deletesPerSecond: of((result) => result.deletesPerSecond),
@@ -41,7 +43,7 @@ export function print(name: string, result: Result, { claimCount, fewerCount }: 
 ${name}
   first volume        ${result.firstVolumeMs.toFixed(0)} ms after the start of the process
   CPU of the start    ${result.startCpuMs.toFixed(0)} ms
-  volumes per second  ${result.volumesPerSecond.toFixed(1)} saved
+  volumes per second  ${result.volumesPerSecond.toFixed(1)} saved; until then ${savedCpuText(result, claimCount)}
   claims per second   ${result.claimsPerSecond.toFixed(1)} bound
   deletes per second  ${result.deletesPerSecond.toFixed(1)}
   CPU per claim       ${result.cpuMsPerFurtherClaim.toFixed(2)} ms from ${fewerCount} to ${claimCount}, ${result.cpuMsPerClaim.toFixed(2)} ms on average
@@ -50,6 +52,12 @@ ${name}
   memory after        ${memoryText(result.after)}; ${result.peakMb.toFixed(0)} MB resident at the peak
   requests per claim  ${requestText(result.createRequests, claimCount)}
   requests per delete ${requestText(result.deleteRequests, claimCount)}`);
+}
+
+/** The CPU that it took until all volumes were saved, here and elsewhere. Where all CPUs are busy, the pace follows from the sum. */
+function savedCpuText({ savedCpuMs, savedOtherCpuMs, volumesPerSecond }: Result, claimCount: number): string {
+  const busy = (savedCpuMs + savedOtherCpuMs) / 1000 / (claimCount / volumesPerSecond);
+  return `${(savedCpuMs / 1000).toFixed(1)} s of CPU here, ${(savedOtherCpuMs / 1000).toFixed(1)} s in other processes, ${busy.toFixed(2)} CPUs busy`;
 }
 
 function requestText(requests: Map<string, number> | undefined, claimCount: number): string {

@@ -13,6 +13,13 @@ export function childrenCpuMs(): number {
   return statTicksMs(process.pid, 16);
 }
 
+/** CPU time that all processes of the machine have used since it started, in milliseconds. Linux only (proc(5), `/proc/stat`). */
+export function machineCpuMs(): number {
+  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n');
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.split(/\s+/).slice(1).map(Number);
+  return ((user + nice + system + irq + softirq) * 1000) / ticksPerSecond;
+}
+
 /** The sum of two neighbouring fields of `/proc/PID/stat` (proc(5)), the first of which is given. */
 function statTicksMs(pid: number, field: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

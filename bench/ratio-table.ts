@@ -9,13 +9,16 @@ interface Row {
   of: (result: Result) => number;
   unit: string;
   digits: number;
-  goal: number;
+  /** Undefined: the row only explains others. */
+  goal?: number;
   /** Larger figures are better. Default: smaller ones. */
   larger?: boolean;
 }
 
 const rows: readonly Row[] = [
   { name: 'volumes saved per second', of: (r) => r.volumesPerSecond, unit: '', digits: 0, goal: 1, larger: true },
+  { name: 'CPU until all were saved', of: (r) => r.savedCpuMs / 1000, unit: ' s', digits: 1 },
+  { name: 'the same of all other processes', of: (r) => r.savedOtherCpuMs / 1000, unit: ' s', digits: 1 },
   { name: 'all bound after', of: (r) => r.boundSeconds, unit: ' s', digits: 1, goal: 1 },
   { name: 'deletes per second', of: (r) => r.deletesPerSecond, unit: '', digits: 1, goal: 1, larger: true },
   { name: 'CPU per claim, average', of: (r) => r.cpuMsPerClaim, unit: ' ms', digits: 2, goal: 1.2 },
@@ -42,8 +45,9 @@ export function ratioTable(ours: readonly Result[], peer: readonly Result[]): st
         `${median(other).toFixed(digits)}${unit}`,
         median(ratios).toFixed(2),
         `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
-        `${larger ? 'at least' : 'at most'} ${goal.toFixed(1)}`,
-        verdict(ratios, goal, larger),
+        ...(goal === undefined
+          ? ['', '']
+          : [`${larger ? 'at least' : 'at most'} ${goal.toFixed(1)}`, verdict(ratios, goal, larger)]),
       ];
     }),
   ]);

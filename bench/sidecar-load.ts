@@ -5,7 +5,7 @@ import type { DriverProcess } from '../test/support/driver-process.ts';
 import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
 import { type BenchCluster, inParallel, until } from './bench-cluster.ts';
 import { createClaim, deleteClaim } from './claims.ts';
-import { cpuMs, type MemoryUsage, memoryUsage, peakMb } from './process-usage.ts';
+import { cpuMs, machineCpuMs, type MemoryUsage, memoryUsage, peakMb } from './process-usage.ts';
 import { perItem } from './slope.ts';
 
 /** Width of the benchmark's own requests: wide enough to keep the sidecar busy, small enough to leave it the CPU. */
@@ -29,6 +29,10 @@ export interface Result {
   startCpuMs: number;
   /** From the first claim to the moment in which all volumes were saved. */
   volumesPerSecond: number;
+  /** CPU of the sidecar until then. */
+  savedCpuMs: number;
+  /** CPU of everything else on the machine until then. */
+  savedOtherCpuMs: number;
   /** Until all claims were bound. */
   boundSeconds: number;
   claimsPerSecond: number;
@@ -72,7 +76,9 @@ export async function measure(options: LoadOptions, prefix: string, program: str
     return {
       firstVolumeMs,
       startCpuMs,
-      volumesPerSecond: claimCount / all.savedSeconds,
+      volumesPerSecond: claimCount / all.saved.seconds,
+      savedCpuMs: all.saved.cpuMs,
+      savedOtherCpuMs: all.saved.otherCpuMs,
       boundSeconds: all.create.seconds,
       claimsPerSecond: claimCount / all.create.seconds,
       deletesPerSecond: claimCount / all.remove.seconds,
@@ -112,13 +118,14 @@ export async function start(
 export async function comeAndGo({ cluster, className }: LoadOptions, pid: number, prefix: string, count: number) {
   const before = { bound: cluster.boundClaims.size, volumes: cluster.volumeNames.size };
   const boundText = (): string => `${prefix}: ${cluster.boundClaims.size - before.bound} of ${count} claims bound`;
-  let savedSeconds = Number.NaN;
+  let saved = { seconds: Number.NaN, cpuMs: Number.NaN, otherCpuMs: Number.NaN };
   const create = await showing(boundText, () =>
     phase(cluster, pid, count, async () => {
-      const startedMs = performance.now();
+      const [startedMs, cpuBefore, machineBefore] = [performance.now(), cpuMs(pid), machineCpuMs()];
       const allSaved = async (): Promise<void> => {
         await until('all volumes saved', () => cluster.volumeNames.size === before.volumes + count);
-        savedSeconds = (performance.now() - startedMs) / 1000;
+        const [used, all] = [cpuMs(pid) - cpuBefore, machineCpuMs() - machineBefore];
+        saved = { seconds: (performance.now() - startedMs) / 1000, cpuMs: used, otherCpuMs: all - used };
       };
       const allBound = async (): Promise<void> => {
         await inParallel(count, width, (index) => createClaim(cluster, `${prefix}-${index}`, className));
@@ -135,7 +142,7 @@ export async function comeAndGo({ cluster, className }: LoadOptions, pid: number
     }),
   );
   await until('all claims gone', () => cluster.boundClaims.size === before.bound);
-  return { create, remove, savedSeconds };
+  return { create, remove, saved };
 }
 
 /** Runs a piece of load; what comes late (events) is waited for, and counts. */
