@@ -36,40 +36,24 @@ export interface SavingParts {
 }
 
 export function savingParts(options: SavingPartsOptions): SavingParts {
-  const { provisioner, volumes, log, claimQueue, forgetClaimIfDone, clock } = options;
-  const recentlyServed = new RecentlySaved({ clock, lifeMs: recentlyServedMs });
-  // it abandons what the store has not saved, and the store asks it before each volume
-  const late: { recovery?: Recovery } = {};
-  const store = makeVolumeStore({
-    ...options,
-    beforeSave: async (volume, signal) => late.recovery?.saveGuard.beforeSave(volume, signal),
-    onSaved: (volume) => {
-      recentlyServed.add(volume.spec.claimRef?.uid ?? '');
-      late.recovery?.saveGuard.saved(volume);
-    },
-    onTaken: (volume) => late.recovery?.saveGuard.taken(volume),
-    onDropped: (volume) => {
-      if (late.recovery === undefined) return;
-      late.recovery.saveGuard.unsaved(volume);
-      claimQueue.addRateLimited(volume.spec.claimRef?.uid ?? '');
-    },
-    makeQueue: options.makeUnsavedQueue,
-  });
+  const { provisioner, volumes, log, claimQueue, makeUnsavedQueue: makeQueue, forgetClaimIfDone, clock } = options;
   if (!isRecoverable(provisioner)) {
+    const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => undefined });
     return { store, steps: new UnrecordedSteps({ ...options, provisioner }), recovery: undefined };
   }
   volumes.addTrail(log);
-  const recovery = makeRecovery({
+  // made after the store, as it gives up volumes there that are not saved
+  const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => recovery.saveGuard });
+  const recovery: Recovery = makeRecovery({
     ...options,
     provisioner,
     store,
-    recentlyServed,
+    recentlyServed: new RecentlySaved({ clock, lifeMs: recentlyServedMs }),
     onReleased: (uid, afterMs) => {
       claimQueue.addAfter(uid, afterMs);
       forgetClaimIfDone(uid);
     },
     onServed: forgetClaimIfDone,
   });
-  late.recovery = recovery;
   return { store, steps: recovery.steps, recovery };
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { DeletionGuard } from './deletion-guard.ts';
 import { DeletionProof } from './deletion-proof.ts';
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
@@ -28,6 +29,7 @@ export interface RecoveryOptions extends Omit<RecordedStepsOptions, 'guard' | 'r
   /** Undefined, where the caches were made without one: all volumes are listed for each deletion. */
   index: StorageIndex | undefined;
   journalMetrics: JournalMetrics;
+  claimQueue: Pick<WorkQueue, 'addRateLimited'>;
   clock: Clock;
   /** Aborts when what is under way is to be abandoned. */
   abort: () => AbortSignal;

@@ -9,6 +9,7 @@ import { VolumeTakenError } from './stored-volume.ts';
 import {
   savePersistentVolume,
   isSaved,
+  noteSaved,
   reportTaken,
   recordSuccess,
   saveFailure,
@@ -78,11 +79,11 @@ export class BlockingVolumeStore implements VolumeStore {
     volume: PersistentVolume,
     { failure, undo, abort }: { failure: Error; undo: () => Promise<void>; abort: AbortSignal },
   ): Promise<boolean> {
-    const { client, recorder, onSaved } = this.#options;
+    const { client, recorder } = this.#options;
     let leftover: Error | undefined;
     try {
       if (await isSaved(client, volume, abort)) {
-        onSaved(volume);
+        noteSaved(this.#options, volume);
         return true;
       }
     } catch (error) {

@@ -1,15 +1,15 @@
 import type { Clock } from '../../base/clock.ts';
 import { type Permit, whenPermitted } from '../../base/permit.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { BlockingVolumeStore } from './blocking-volume-store.ts';
-import { type ProvisionInformers, uidIndex } from '../cache/informers.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import { uidIndex } from '../cache/informers.ts';
+import type { PersistentVolumeClaim } from '../objects.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import type { Provisioner } from '../provisioner.ts';
 import { isRecoverable, type Recoverable } from '../recoverable.ts';
 import { QueueVolumeStore } from './queue-volume-store.ts';
-import type { RecentlySaved } from './recently-saved.ts';
 import type { VolumeStore, VolumeStoreParts } from './volume-store.ts';
 
 /** How new volumes are saved. */
@@ -35,8 +35,7 @@ export interface VolumeStoreOptions extends VolumeStoreParts {
   save: SavePolicy | undefined;
   provisioner: Provisioner | Recoverable;
   observer: Required<ProvisionObserver>;
-  informers: ProvisionInformers;
-  recentlySaved: RecentlySaved;
+  claims: Lister<PersistentVolumeClaim>;
   makeQueue: (limiter: RateLimiter) => WorkQueue;
   /** Aborts when what is under way is to be abandoned. */
   abort: () => AbortSignal;
@@ -44,24 +43,16 @@ export interface VolumeStoreOptions extends VolumeStoreParts {
   permit: Permit | undefined;
 }
 
-/** The store for the policy. What it saves is remembered until the cache shows it. */
+/** The store for the policy. */
 export function makeVolumeStore(options: VolumeStoreOptions): VolumeStore {
-  const { save = { kind: 'blocking' }, provisioner, observer, permit, informers, recentlySaved } = options;
-  const parts = {
-    ...options,
-    onSaved: (volume: PersistentVolume): void => {
-      const { name } = volume.metadata;
-      if (informers.volumes.get(name) === undefined) recentlySaved.add(name);
-      options.onSaved(volume);
-    },
-  };
+  const { save = { kind: 'blocking' }, provisioner, observer, permit, claims } = options;
   if (save.kind === 'queue') {
-    const claimsByUid = (uid: string): PersistentVolumeClaim[] => informers.claims.byIndex(uidIndex, uid);
-    return new QueueVolumeStore({ ...parts, queue: options.makeQueue(save.limiter), claimsByUid });
+    const claimsByUid = (uid: string): PersistentVolumeClaim[] => claims.byIndex(uidIndex, uid);
+    return new QueueVolumeStore({ ...options, queue: options.makeQueue(save.limiter), claimsByUid });
   }
   const { attempts = 5, pauseMs = 10_000 } = save;
   return new BlockingVolumeStore({
-    ...parts,
+    ...options,
     attempts,
     pauseMs,
     deleteStorage: isRecoverable(provisioner)

@@ -227,7 +227,7 @@ export class QueueVolumeStore implements VolumeStore {
   #forget(volume: PersistentVolume): void {
     this.#queue.forget(volume.metadata.name);
     this.#settle(volume);
-    this.#parts.onDropped(volume);
+    this.#parts.saveHooks()?.dropped(volume);
   }
 
   #settle(volume: PersistentVolume): void {

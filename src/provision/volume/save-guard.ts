@@ -1,6 +1,7 @@
 /** What is checked before the PersistentVolume of an open intent is created, and what the intent learns of it. */
 import type { Clock } from '../../base/clock.ts';
 import { type Moment, momentOf, passedMs, type Permit } from '../../base/permit.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { ClaimWish } from '../claim/claim-wish.ts';
 import type { DeletionGuard } from '../revoke/deletion-guard.ts';
@@ -11,7 +12,7 @@ import type { RecentlySaved } from './recently-saved.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 import { storedVolume } from './stored-volume.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
-import type { SaveAttempt, VolumeStore } from './volume-store.ts';
+import type { SaveAttempt, SaveHooks, VolumeStore } from './volume-store.ts';
 
 /** For how long a live read is valid, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
 const maxAgeMs = 10_000;
@@ -21,13 +22,14 @@ export interface SaveGuardOptions {
   guard: DeletionGuard;
   revoker: Pick<Revoker, 'closeServed'>;
   store: VolumeStore;
+  claimQueue: Pick<WorkQueue, 'addRateLimited'>;
   /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
   recentlyServed: Pick<RecentlySaved, 'add'>;
   client: KubeClient;
   clock: Clock;
 }
 
-export class SaveGuard {
+export class SaveGuard implements SaveHooks {
   readonly #options: SaveGuardOptions;
 
   constructor(options: SaveGuardOptions) {
@@ -64,8 +66,9 @@ export class SaveGuard {
     };
   }
 
-  /** The volume has its object now. */
+  /** The claim has its volume: the record is closed. */
   saved(volume: PersistentVolume): void {
+    this.#options.recentlyServed.add(claimUidOf(volume));
     const intent = this.#intentOf(volume);
     if (intent !== undefined) this.#options.revoker.closeServed(intent);
   }
@@ -74,6 +77,12 @@ export class SaveGuard {
   unsaved(volume: PersistentVolume): void {
     const intent = this.#intentOf(volume);
     if (intent !== undefined) this.#options.intents.abandoned(intent);
+  }
+
+  /** The claim is synced again. */
+  dropped(volume: PersistentVolume): void {
+    this.unsaved(volume);
+    this.#options.claimQueue.addRateLimited(claimUidOf(volume));
   }
 
   /** The name of the volume is taken by other storage, or for another claim. */
@@ -104,10 +113,14 @@ export class SaveGuard {
     return stored;
   }
 
-  #intentOf({ metadata: { name }, spec: { claimRef } }: PersistentVolume): Intent | undefined {
-    const intent = this.#options.intents.get(claimRef?.uid ?? '');
-    return intent?.record.volume.name === name ? intent : undefined;
+  #intentOf(volume: PersistentVolume): Intent | undefined {
+    const intent = this.#options.intents.get(claimUidOf(volume));
+    return intent?.record.volume.name === volume.metadata.name ? intent : undefined;
   }
+}
+
+function claimUidOf({ spec }: PersistentVolume): string {
+  return spec.claimRef?.uid ?? '';
 }
 
 function checkWanted(wish: ClaimWish, { metadata: { name } }: PersistentVolume): void {

@@ -1,6 +1,7 @@
 import type { Permit } from '../../base/permit.ts';
 import type { Logger } from '../../base/logger.ts';
 import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
@@ -8,6 +9,7 @@ import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason, succeededReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
+import type { RecentlySaved } from './recently-saved.ts';
 import { checkStored, ClassDroppedError, hasItsClass, storedVolume, VolumeTakenError } from './stored-volume.ts';
 
 /** Saves new volumes to the API server. */
@@ -43,27 +45,37 @@ export interface SaveAttempt {
   rejected: () => void;
 }
 
+/** What is called at each stage of saving a volume. */
+export interface SaveHooks {
+  /**
+   * Before each attempt to create the object, which fails with what this throws; for a `VolumeAbandonedError` the store gives the
+   * volume up.
+   *
+   * @returns the object, if it exists already: then nothing is sent.
+   */
+  beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | PersistentVolume>;
+  /** The API server has the volume. */
+  saved(volume: PersistentVolume): void;
+  /** No retry can save the volume, as its name is taken by another one. */
+  taken(volume: PersistentVolume): void;
+  /** The volume was given up in the background. */
+  dropped(volume: PersistentVolume): void;
+}
+
 export interface VolumeStoreParts {
   client: KubeClient;
+  /** The cache of volumes. */
+  volumes: Pick<Lister<PersistentVolume>, 'get'>;
+  /** Gets the names of saved volumes that the cache does not show yet. */
+  recentlySaved: Pick<RecentlySaved, 'add'>;
+  /** Those of the recovery, which is made after the store; it returns undefined for a provisioner that is not `Recoverable`. */
+  saveHooks: () => SaveHooks | undefined;
   recorder: Recorder;
   logger: Logger;
   /** Fields that log lines about a failure get for its text. */
   meaningOf?: ((text: string) => object | undefined) | undefined;
   /** Gets what keeps a volume unsaved, by the UID of its claim. */
   lastErrors?: { add: (uid: string, error: unknown) => void } | undefined;
-  /**
-   * Called before each attempt to create a volume, which fails with what it throws; for a `VolumeAbandonedError` the store gives the
-   * volume up.
-   *
-   * @returns the object, if it exists already: then nothing is sent.
-   */
-  beforeSave?: (volume: PersistentVolume, signal: AbortSignal) => Promise<SaveAttempt | PersistentVolume | undefined>;
-  /** Called as soon as the API server has the volume. */
-  onSaved: (volume: PersistentVolume) => void;
-  /** Called when no retry can save a volume, as its name is taken by another one. */
-  onTaken: (volume: PersistentVolume) => void;
-  /** Called when such a volume is given up in the background. */
-  onDropped: (volume: PersistentVolume) => void;
 }
 
 /**
@@ -81,8 +93,8 @@ export async function savePersistentVolume(
   volume: PersistentVolume,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, beforeSave, onSaved } = parts;
-  const attempt = await beforeSave?.(volume, signal);
+  const { client, saveHooks } = parts;
+  const attempt = await saveHooks()?.beforeSave(volume, signal);
   let stored =
     attempt !== undefined && 'metadata' in attempt
       ? checked(attempt, parts, volume)
@@ -91,7 +103,14 @@ export async function savePersistentVolume(
     stored = await setClass(client, volume, signal);
   }
   if (!hasItsClass(stored, volume)) throw new ClassDroppedError(volume);
-  onSaved(volume);
+  noteSaved(parts, volume);
+}
+
+/** To be called as soon as the API server has the volume, which is remembered until the cache shows it. */
+export function noteSaved({ volumes, recentlySaved, saveHooks }: VolumeStoreParts, volume: PersistentVolume): void {
+  const { name } = volume.metadata;
+  if (volumes.get(name) === undefined) recentlySaved.add(name);
+  saveHooks()?.saved(volume);
 }
 
 async function createOrFind(
@@ -113,11 +132,15 @@ async function createOrFind(
 }
 
 /** @throws {VolumeTakenError} when what is stored is another volume. */
-function checked(stored: PersistentVolume, { onTaken }: VolumeStoreParts, volume: PersistentVolume): PersistentVolume {
+function checked(
+  stored: PersistentVolume,
+  { saveHooks }: VolumeStoreParts,
+  volume: PersistentVolume,
+): PersistentVolume {
   try {
     checkStored(stored, volume);
   } catch (error) {
-    if (error instanceof VolumeTakenError) onTaken(volume);
+    if (error instanceof VolumeTakenError) saveHooks()?.taken(volume);
     throw error;
   }
   return stored;
