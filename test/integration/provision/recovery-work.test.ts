@@ -130,6 +130,25 @@ describe('a volume that cannot be saved', () => {
     }
   });
 
+  test('as its name was taken while it waited in the background, is saved by a later attempt', async () => {
+    const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 }) } as const;
+    const scene = await recoveryScene({ rig: { controller: { save } } });
+    await using rig = scene.rig;
+    const { clock, name, uid } = scene;
+    const refusal = rig.refuse('create', 'persistentvolumes', { code: 500 });
+    rig.startOnly();
+    await rig.until('the failure', () => rig.unsavedLines === 1);
+    refusal.remove();
+    const claimRef = { namespace: 'ns', name: 'a', uid };
+    rig.addVolume(name, 'Available', { spec: { csi: { driver: 'drv', volumeHandle: 'other' }, claimRef } });
+    await clock.advance(10_000);
+    await rig.until('the sync', () => rig.events.some(({ message }) => message.startsWith('Waiting for a deletion')));
+    rig.api.delete(resource.volumes, { name });
+    await scene.passUntil('the volume', () => rig.volume(name));
+    assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, scene.handle);
+    await scene.closed();
+  });
+
   test('as an administrator reserved the name for the claim, with other storage, keeps its record', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
