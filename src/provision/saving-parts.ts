@@ -2,14 +2,18 @@
 import type { LastErrors } from './claim/last-errors.ts';
 import type { MeaningOf } from './text-meaning.ts';
 import type { AttemptSteps } from './claim/attempt-steps.ts';
+import { RecordedSteps } from './claim/recorded-steps.ts';
 import { UnrecordedSteps } from './claim/unrecorded-steps.ts';
 import type { ControllerBase } from './controller-base.ts';
 import type { ControllerQueues } from './controller-queues.ts';
 import type { IntentParts } from './intents/make-intents.ts';
 import { isRecoverable } from './recoverable.ts';
-import { makeRecovery, type Recovery } from './revoke/make-recovery.ts';
+import { DeletionGuard } from './revoke/deletion-guard.ts';
+import { DeletionProof } from './revoke/deletion-proof.ts';
+import { Revoker } from './revoke/revoker.ts';
 import { makeVolumeStore, type SavePolicy } from './volume/make-volume-store.ts';
 import { RecentlySaved } from './volume/recently-saved.ts';
+import { SaveGuard } from './volume/save-guard.ts';
 import type { StorageParts } from './volume/storage-parts.ts';
 import type { VolumeStore } from './volume/volume-store.ts';
 
@@ -32,28 +36,34 @@ export interface SavingParts {
   store: VolumeStore;
   steps: AttemptSteps;
   /** Undefined for a provisioner that is not recoverable. */
-  recovery: Recovery | undefined;
+  recovery: { saveGuard: SaveGuard; revoker: Revoker } | undefined;
 }
 
 export function savingParts(options: SavingPartsOptions): SavingParts {
-  const { provisioner, volumes, log, claimQueue, makeUnsavedQueue: makeQueue, forgetClaimIfDone, clock } = options;
+  const { provisioner, volumes, log, intents, claimQueue, forgetClaimIfDone } = options;
+  const makeQueue = options.makeUnsavedQueue;
   if (!isRecoverable(provisioner)) {
     const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => undefined });
     return { store, steps: new UnrecordedSteps({ ...options, provisioner }), recovery: undefined };
   }
   volumes.addTrail(log);
   // made after the store, as it gives up volumes there that are not saved
-  const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => recovery.saveGuard });
-  const recovery: Recovery = makeRecovery({
-    ...options,
-    provisioner,
-    store,
-    recentlyServed: new RecentlySaved({ clock, lifeMs: recentlyServedMs }),
+  const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => saveGuard });
+  const recentlyServed = new RecentlySaved({ clock: options.clock, lifeMs: recentlyServedMs });
+  const parts = { ...options, provisioner, store, recentlyServed };
+  const proof = new DeletionProof({ ...parts, onRewound: () => intents.lostHistory() });
+  const guard = new DeletionGuard({ ...parts, proof });
+  const revoker = new Revoker({
+    ...parts,
+    guard,
+    metrics: options.journalMetrics,
     onReleased: (uid, afterMs) => {
       claimQueue.addAfter(uid, afterMs);
       forgetClaimIfDone(uid);
     },
     onServed: forgetClaimIfDone,
   });
-  return { store, steps: recovery.steps, recovery };
+  const saveGuard: SaveGuard = new SaveGuard({ ...parts, guard, revoker });
+  const steps = new RecordedSteps({ ...parts, guard, revoker, saveGuard });
+  return { store, steps, recovery: { saveGuard, revoker } };
 }
