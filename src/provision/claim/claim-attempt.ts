@@ -179,12 +179,19 @@ export class ClaimAttempt {
     return this.#carryOut({ options }, signal);
   }
 
-  /** From the plan, or from the record of an open attempt, to the saved volume. */
+  /** From the plan, or from the record of an open attempt, to the saved volume. @throws for a retry. */
   async #carryOut(attempt: Attempt, signal: AbortSignal): Promise<Stopped | undefined> {
-    const { observer, store, steps } = this.#options;
+    const { observer, store, steps, recorder } = this.#options;
     const { claim } = attempt.options;
-    this.#recordStart(claim);
-    const made = await this.#make(attempt, signal);
+    const message = `External provisioner is provisioning volume for claim ${JSON.stringify(objectKey(claim))}`;
+    recorder.event(claimReference(claim), 'Normal', 'Provisioning', message);
+    let made: PersistentVolume | Stopped;
+    try {
+      const planned = attempt.intent === undefined ? await steps.planAndRecord(attempt.options, signal) : attempt;
+      made = planned instanceof Stopped ? planned : await steps.create(planned, signal);
+    } catch (error) {
+      made = await this.#afterFailure(error, attempt.options, signal);
+    }
     if (made instanceof Stopped) return made;
     observer.onProvisioned(made, attempt.options);
     try {
@@ -194,26 +201,6 @@ export class ClaimAttempt {
       throw error;
     }
     return undefined;
-  }
-
-  #recordStart(claim: PersistentVolumeClaim): void {
-    this.#options.recorder.event(
-      claimReference(claim),
-      'Normal',
-      'Provisioning',
-      `External provisioner is provisioning volume for claim ${JSON.stringify(objectKey(claim))}`,
-    );
-  }
-
-  /** @throws {ProvisionError} for a retry. */
-  async #make(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
-    const { steps } = this.#options;
-    try {
-      const planned = attempt.intent === undefined ? await steps.planAndRecord(attempt.options, signal) : attempt;
-      return planned instanceof Stopped ? planned : await steps.create(planned, signal);
-    } catch (error) {
-      return await this.#afterFailure(error, attempt.options, signal);
-    }
   }
 
   /** @throws {ProvisionError} for a retry. */
