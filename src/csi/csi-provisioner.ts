@@ -89,7 +89,7 @@ export class CsiProvisioner implements Recoverable {
     try {
       return await planVolume(this.#options, options, context);
     } catch (error) {
-      if (error instanceof PopulatorError) this.#recordPopulator(options.claim);
+      if (error instanceof PopulatorError) this.#reportPopulator(options.claim);
       throw error;
     }
   }
@@ -107,7 +107,7 @@ export class CsiProvisioner implements Recoverable {
     const volume = await createVolume(this.#options, plan, { ...context, secrets });
     await this.#unprotect(plan, context);
     const claim = this.#withoutClass.get(given);
-    if (claim !== undefined) this.#recordUnusedClass(claim);
+    if (claim !== undefined) this.#reportUnusedClass(claim);
     return volume;
   }
 
@@ -208,7 +208,7 @@ export class CsiProvisioner implements Recoverable {
   }
 
   /** For want of the API; where the gate is off nobody expects the class to count. */
-  #recordUnusedClass(claim: PersistentVolumeClaim): void {
+  #reportUnusedClass(claim: PersistentVolumeClaim): void {
     const { attributesClasses, recorder } = this.#options;
     const name = claim.spec.volumeAttributesClassName;
     if (!name || attributesClasses === undefined) return;
@@ -218,7 +218,7 @@ export class CsiProvisioner implements Recoverable {
     recorder.event(claimReference(claim), 'Warning', 'VolumeAttributesClassNotApplied', message, { once: true });
   }
 
-  #recordPopulator(claim: PersistentVolumeClaim): void {
+  #reportPopulator(claim: PersistentVolumeClaim): void {
     const message = 'Assuming an external populator will provision the volume';
     this.#options.recorder.event(claimReference(claim), 'Normal', 'Provisioning', message);
   }

@@ -34,7 +34,7 @@ export async function admitClaim(
   signal: AbortSignal,
 ): Promise<Stopped | undefined> {
   const { provisioner, provisionerName, isKnownProvisioner, volumes, recentlySaved, recorder, client } = options;
-  const recordFailure = (message: string): void =>
+  const reportFailure = (message: string): void =>
     recorder.event(claimReference(claim), 'Warning', failedReason, message);
 
   const { isFollowing } = volumes;
@@ -44,7 +44,7 @@ export async function admitClaim(
   const existing = isKnown && !isFollowing ? await storedVolume(client, volumeName, signal) : cached;
   if (existing !== undefined || (isKnown && isFollowing)) {
     if (existing !== undefined && !(await isReservedFor(claim, existing, { client, signal }))) {
-      recordFailure(
+      reportFailure(
         `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`,
       );
     }
@@ -58,14 +58,14 @@ export async function admitClaim(
   }
   if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
     const message = `${provisionerName} does not support block volume provisioning`;
-    recordFailure(message);
+    reportFailure(message);
     return new Stopped(message);
   }
   if (!isKnownProvisioner(storageClass.provisioner)) {
     const { name } = storageClass.metadata;
     const asked = requestedProvisioner(claim) ?? '';
     const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(shortValue(storageClass.provisioner))}, and the claim asks for ${JSON.stringify(shortValue(asked))}. Nothing is provisioned until both agree`;
-    recordFailure(message);
+    reportFailure(message);
     return new Stopped(message);
   }
   return undefined;

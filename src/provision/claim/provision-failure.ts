@@ -34,16 +34,16 @@ export async function handleFailure(
   signal: AbortSignal,
 ): Promise<ProvisionError | Stopped> {
   const { recorder, slowSet, rescheduler, classes, logger } = options;
-  const recordFailure = (message: string): void =>
+  const reportFailure = (message: string): void =>
     recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
 
   if (failure.infeasible) {
-    recordFailure(`Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`);
+    reportFailure(`Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`);
     const classUid = classes.get(className(claim))?.metadata.uid;
     if (classUid !== undefined) slowSet.add(claimUid(claim), classUid, failure.message);
     return failure;
   }
-  recordFailure(failure.message);
+  reportFailure(failure.message);
   const hasNode = claim.metadata.annotations?.[selectedNodeKey] !== undefined;
   if (failure.state === 'reschedule' && hasNode && (await rescheduler.removeNode(claim, signal))) {
     const { cause, cure } = options.meaningOf?.(failure.message) ?? {};

@@ -25,7 +25,7 @@ import type { RecentlySaved } from '../volume/recently-saved.ts';
 import type { Recoverable } from '../recoverable.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 import type { SaveGuard } from '../volume/save-guard.ts';
-import { isServed } from './served-intent.ts';
+import { closeIfServed } from './served-intent.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 import { waitingText } from './waiting-text.ts';
 
@@ -105,10 +105,10 @@ export class RecordedSteps implements AttemptSteps {
     if (store.isUnsaved(record.volume.name)) return 'nothing-to-do';
     try {
       intents.checkName(claimUid(claim), record.volume.name);
-      if (await isServed(this.#options, intent, claim, signal)) return 'nothing-to-do';
+      if (await closeIfServed(this.#options, intent, claim, signal)) return 'nothing-to-do';
       await intents.takeOver(intent, signal);
     } catch (error) {
-      throw this.#recordWaiting(claim, error);
+      throw this.#reportWaiting(claim, error);
     }
     await intents.leaveDelete(intent, signal); // one that was begun, and could not be sent
     return { options: this.#optionsOf(intent, claim), intent };
@@ -126,7 +126,7 @@ export class RecordedSteps implements AttemptSteps {
       intents.checkDrain();
       intents.checkName(claimUid(claim), volumeName);
     } catch (error) {
-      throw this.#recordWaiting(claim, error);
+      throw this.#reportWaiting(claim, error);
     }
     if (!recentlyServed.has(claimUid(claim))) return undefined;
     const wish = await guard.wish({ claim: namesOf(claim) }, signal);
@@ -137,7 +137,7 @@ export class RecordedSteps implements AttemptSteps {
     const { provisioner, intents, volumes, clock } = this.#options;
     const { claim } = options;
     // before anything is planned, so that every later change of volumes is seen
-    const version = intents.wasServed(claimUid(claim)) ? undefined : volumes.version;
+    const version = intents.mayHaveHadVolume(claimUid(claim)) ? undefined : volumes.version;
     const plan = await provisioner.plan(options, { signal });
     checkPlan(plan);
     const intent = await this.#record(
@@ -171,7 +171,7 @@ export class RecordedSteps implements AttemptSteps {
     try {
       return await intents.begin(record, signal);
     } catch (error) {
-      throw this.#recordWaiting(claim, error);
+      throw this.#reportWaiting(claim, error);
     } finally {
       patience.cancel();
     }
@@ -253,7 +253,7 @@ export class RecordedSteps implements AttemptSteps {
   }
 
   /** Records an event on the claim if the error means that it waits for something else. @returns the error. */
-  #recordWaiting(claim: PersistentVolumeClaim, error: unknown): unknown {
+  #reportWaiting(claim: PersistentVolumeClaim, error: unknown): unknown {
     const message = waitingText(error);
     if (message !== undefined)
       this.#options.recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });

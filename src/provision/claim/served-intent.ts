@@ -24,12 +24,13 @@ export interface ServedIntentOptions {
 }
 
 /**
- * Whether a PersistentVolume of the planned name already serves the claim; if so, the record is closed.
+ * Closes the record if a PersistentVolume of the planned name already serves the claim.
  *
+ * @returns whether it does.
  * @throws {VolumePendingDeletionError} if that PersistentVolume must be deleted first.
  * @throws {Error} if it is not for this claim: the intent is stuck.
  */
-export async function isServed(
+export async function closeIfServed(
   options: ServedIntentOptions,
   intent: Intent,
   claim: PersistentVolumeClaim,

@@ -50,7 +50,7 @@ class ClusterJournal implements IntentJournal {
     const { writer: me = randomUUID(), exclusive } = journal;
     const state = this.#state;
     const status = new WriterStatus({ journal, state });
-    const storage = new ShardStorage({ ...journal, signal: status.ending });
+    const storage = new ShardStorage({ ...journal, signal: status.requestSignal });
     const parts = { journal, me, state, status, storage, heartbeats: new Heartbeats() };
     const changes = new RecordChanges(parts);
     const reader = new ShardReader({ ...parts, changes });

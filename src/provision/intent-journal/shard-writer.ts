@@ -37,7 +37,7 @@ export class ShardWriter {
   async write(shard: Shard): Promise<WriteOutcome> {
     const { journal, status } = this.#options;
     const attempt: Attempt = { write: undefined, mustRead: false };
-    const failures = new RequestFailures(journal, status.ending);
+    const failures = new RequestFailures(journal, status.requestSignal);
     let pauseMs = firstPauseMs;
     for (let conflicts = 0; ;) {
       try {
@@ -52,7 +52,7 @@ export class ShardWriter {
         if (failure === 'conflict') conflicts++;
         this.#prepareNext(shard, attempt, { failure, error });
         if (failure === 'gone' || (failure === 'conflict' && conflicts <= quickConflicts)) continue;
-        await journal.clock.sleep(pauseMs, { signal: status.ended }).catch(() => undefined);
+        await journal.clock.sleep(pauseMs, { signal: status.fencedOrEnded }).catch(() => undefined);
         pauseMs = Math.min(2 * pauseMs, maxPauseMs);
       }
     }
@@ -63,7 +63,7 @@ export class ShardWriter {
     { object }: Shard,
     { attempt, failures }: { attempt: Attempt; failures: RequestFailures },
   ): Promise<Failure> {
-    if (this.#options.status.ended.aborted) return 'ended'; // whatever the error is, the next try would end at once, too
+    if (this.#options.status.fencedOrEnded.aborted) return 'ended'; // whatever the error is, the next try would end at once, too
     if (error instanceof NewerFormatError || error instanceof ShardAlteredError) return 'refused';
     const isCreation = object === undefined && !attempt.mustRead;
     const failure = await failures.classify(error);

@@ -8,11 +8,11 @@ const retryMs = 60_000;
 
 /** Whether this process writes the journal: not before it was read, nor while that is refused, and never again once it has ended. */
 export class WriterStatus {
-  /** Aborts once nothing can be sent any more. */
-  readonly ended: AbortSignal;
+  /** Aborts once nothing can be sent any more: the client is fenced, or `requestSignal` aborted. */
+  readonly fencedOrEnded: AbortSignal;
   readonly #options: { journal: ClusterJournalOptions; state: JournalState };
-  /** Ends every request, once the run has ended or the start was abandoned. */
-  readonly #ending = new AbortController();
+  /** Aborts every request, once the run has ended or the start was abandoned. */
+  readonly #requests = new AbortController();
   #isRunning = false;
   #refusal: Error | undefined;
   #retryAtMs = 0;
@@ -21,12 +21,12 @@ export class WriterStatus {
 
   constructor(options: { journal: ClusterJournalOptions; state: JournalState }) {
     this.#options = options;
-    this.ended = AbortSignal.any([options.journal.client.fenced, this.#ending.signal]);
+    this.fencedOrEnded = AbortSignal.any([options.journal.client.fenced, this.#requests.signal]);
   }
 
-  /** Aborts every request. */
-  get ending(): AbortSignal {
-    return this.#ending.signal;
+  /** Of every request. */
+  get requestSignal(): AbortSignal {
+    return this.#requests.signal;
   }
 
   /** Whether writes are started. */
@@ -109,7 +109,7 @@ export class WriterStatus {
 
   /** Until disposed: once the signal aborts, nothing is sent any more, for good. */
   endsWith(signal: AbortSignal): Disposable {
-    const end = (): void => this.#ending.abort(signal.reason);
+    const end = (): void => this.#requests.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) end();
     return { [Symbol.dispose]: () => signal.removeEventListener('abort', end) };

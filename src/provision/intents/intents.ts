@@ -57,7 +57,7 @@ export class Intents {
   /** By the name of a saved volume: when calls that may make its storage again have ended, in monotonic milliseconds. */
   readonly #lateCalls = new Map<string, number>();
   /** UIDs of claims, until they are settled, whose closed intent may have had a PersistentVolume. */
-  readonly #served = new Set<string>();
+  readonly #mayHaveHadVolume = new Set<string>();
 
   constructor(options: IntentsOptions) {
     this.#options = options;
@@ -107,7 +107,7 @@ export class Intents {
         const intent = this.#open.get(uid);
         if (intent !== undefined) {
           this.#open.remove(intent);
-          this.#served.add(uid); // by the other process, for all that is known
+          this.#mayHaveHadVolume.add(uid); // by the other process, for all that is known
           lost(intent);
         }
         changed(uid);
@@ -116,7 +116,7 @@ export class Intents {
         const intent = this.#open.get(uid);
         if (intent === undefined) return;
         this.#open.remove(intent);
-        this.#served.add(uid);
+        this.#mayHaveHadVolume.add(uid);
         discarded(intent);
         changed(uid);
       },
@@ -192,13 +192,13 @@ export class Intents {
   }
 
   /** Whether an earlier attempt of this process for the claim may have had a PersistentVolume. */
-  wasServed(uid: string): boolean {
-    return this.#served.has(uid);
+  mayHaveHadVolume(uid: string): boolean {
+    return this.#mayHaveHadVolume.has(uid);
   }
 
   /** Nothing is done for the claim any more. Safe to repeat. */
   forget(uid: string): void {
-    this.#served.delete(uid);
+    this.#mayHaveHadVolume.delete(uid);
   }
 
   /** Nothing that happened until now can be compared with what is there: nothing of it can be proved any more. */
@@ -495,7 +495,7 @@ export class Intents {
   }
 
   #wasClosed({ record, saveAttempted, lateUntilMs }: Intent): void {
-    if (saveAttempted) this.#served.add(record.claim.uid);
+    if (saveAttempted) this.#mayHaveHadVolume.add(record.claim.uid);
     const nowMs = this.#nowMs;
     for (const [name, endMs] of this.#lateCalls) {
       if (endMs > nowMs) break; // those behind it end later, as a rule: thousands may close at the same time

@@ -161,7 +161,7 @@ export class Revoker {
     try {
       await this.#revoke(intent, signal);
     } catch (error) {
-      this.#recordFailure(intent, error);
+      this.#reportFailure(intent, error);
       await this.#afterFailure(intent, error, signal);
     }
   }
@@ -373,7 +373,7 @@ export class Revoker {
   }
 
   /** A claim that still exists gets no new volume before this one is deleted. */
-  #recordFailure(intent: Intent, error: unknown): void {
+  #reportFailure(intent: Intent, error: unknown): void {
     const { claims, recorder } = this.#options;
     const [claim] = claims.byIndex(uidIndex, intent.record.claim.uid);
     if (claim === undefined || !(error instanceof ProvisionError || error instanceof VolumeExistsError)) return;

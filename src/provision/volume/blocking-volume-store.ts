@@ -11,7 +11,7 @@ import {
   isSaved,
   noteSaved,
   reportTaken,
-  recordSuccess,
+  reportSuccess,
   saveFailure,
   type VolumeStore,
   type VolumeStoreParts,
@@ -50,7 +50,7 @@ export class BlockingVolumeStore implements VolumeStore {
       {
         isFinal: (error) =>
           isRefusal(error) || error instanceof VolumeTakenError || error instanceof VolumeAbandonedError,
-        onFirst: (error) => this.#recordFailure(claim, `${saveFailure(claim, error)}. Saving it is tried again.`),
+        onFirst: (error) => this.#reportFailure(claim, `${saveFailure(claim, error)}. Saving it is tried again.`),
       },
     );
     if (failure instanceof VolumeTakenError) throw reportTaken(this.#options, claim, failure);
@@ -58,13 +58,13 @@ export class BlockingVolumeStore implements VolumeStore {
       if (abort.aborted || failure instanceof VolumeAbandonedError) throw failure;
       const { deleteStorage } = this.#options;
       if (deleteStorage === undefined) {
-        this.#recordFailure(claim, `${saveFailure(claim, failure)}. The volume is kept at the storage.`);
+        this.#reportFailure(claim, `${saveFailure(claim, failure)}. The volume is kept at the storage.`);
         throw failure;
       }
       const undo = (): Promise<void> => deleteStorage(volume, abort);
       if (!(await this.#undo(claim, volume, { failure, undo, abort }))) throw failure;
     }
-    recordSuccess(this.#options, claim, volume);
+    reportSuccess(this.#options, claim, volume);
   }
 
   /**
@@ -90,7 +90,7 @@ export class BlockingVolumeStore implements VolumeStore {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#options, claim, error);
       leftover = error as Error;
     }
-    this.#recordFailure(claim, `${saveFailure(claim, failure)}. Deleting the volume.`);
+    this.#reportFailure(claim, `${saveFailure(claim, failure)}. Deleting the volume.`);
     leftover ??= await this.#try(undo, 'The storage of an unsaved volume stays', abort);
     if (leftover !== undefined) {
       recorder.event(
@@ -104,7 +104,7 @@ export class BlockingVolumeStore implements VolumeStore {
     return false;
   }
 
-  #recordFailure(claim: PersistentVolumeClaim, message: string): void {
+  #reportFailure(claim: PersistentVolumeClaim, message: string): void {
     this.#options.recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
   }
 

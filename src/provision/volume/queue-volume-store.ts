@@ -12,7 +12,7 @@ import { ClassDroppedError, VolumeTakenError } from './stored-volume.ts';
 import {
   savePersistentVolume,
   reportTaken,
-  recordSuccess,
+  reportSuccess,
   saveFailure,
   type VolumeStore,
   type VolumeStoreParts,
@@ -40,7 +40,7 @@ export class QueueVolumeStore implements VolumeStore {
   /** Attempts under way in the background, by name; resolved with whether the volume was saved. Never rejected. */
   readonly #saving = new Map<string, Promise<boolean>>();
   /** Names of unsaved volumes that are tried rarely, with whether the missing permission is why. */
-  readonly #stuck = new Map<string, 'forbidden' | 'refused'>();
+  readonly #retriedRarely = new Map<string, 'forbidden' | 'refused'>();
   /** Count how often a volume was forbidden, or refused, in a row. */
   readonly #forbidden = new ExponentialLimiter(forbiddenPauses);
   readonly #refused = new ExponentialLimiter(refusedPauses);
@@ -72,7 +72,7 @@ export class QueueVolumeStore implements VolumeStore {
       if (!this.#abort().aborted)
         this.#parts.logger.error(fields, 'The volume could not be saved, trying again in the background');
       this.#unsaved.set(name, volume);
-      if (!this.#isStuck(volume, error)) this.#queue.add(name);
+      if (!this.#retryRarely(volume, error)) this.#queue.add(name);
       return;
     }
     this.#finish(volume);
@@ -105,9 +105,9 @@ export class QueueVolumeStore implements VolumeStore {
 
   /** What is forbidden is tried once more: often the permission is granted before the process is restarted. */
   async settled(): Promise<void> {
-    for (const [name, why] of this.#stuck) {
+    for (const [name, why] of this.#retriedRarely) {
       if (why !== 'forbidden') continue;
-      this.#stuck.delete(name);
+      this.#retriedRarely.delete(name);
       this.#queue.add(name);
     }
     if (!this.#isSettled) await new Promise<void>((resolve) => this.#waiters.push(resolve));
@@ -131,7 +131,7 @@ export class QueueVolumeStore implements VolumeStore {
           this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
         if (volume !== undefined && error instanceof VolumeTakenError) this.#drop(volume, error);
         else if (volume !== undefined && error instanceof VolumeAbandonedError) this.#forget(volume);
-        else if (volume === undefined || !this.#isStuck(volume, error)) this.#queue.addRateLimited(name);
+        else if (volume === undefined || !this.#retryRarely(volume, error)) this.#queue.addRateLimited(name);
       } finally {
         this.#queue.done(name);
       }
@@ -158,13 +158,13 @@ export class QueueVolumeStore implements VolumeStore {
    *
    * @returns false for every other failure.
    */
-  #isStuck(volume: PersistentVolume, error: unknown): boolean {
+  #retryRarely(volume: PersistentVolume, error: unknown): boolean {
     const { name } = volume.metadata;
     if (error instanceof ForbiddenError) {
       const pauseMs = this.#forbidden.when(name);
       if (this.#forbidden.failures(name) > passingTries) {
-        this.#recordFailure(volume, error, 'every minute');
-        this.#setStuck(name, 'forbidden');
+        this.#reportFailure(volume, error, 'every minute');
+        this.#setRetriedRarely(name, 'forbidden');
       }
       this.#retryAfter(name, pauseMs);
       return true;
@@ -172,19 +172,19 @@ export class QueueVolumeStore implements VolumeStore {
     this.#forbidden.forget(name);
     if (!isRefusal(error)) {
       this.#refused.forget(name);
-      this.#stuck.delete(name);
+      this.#retriedRarely.delete(name);
       const isReported = isRejectedWrite(error) || error instanceof ClassDroppedError;
-      if (isReported && this.#queue.failures(name) >= passingTries) this.#recordFailure(volume, error);
+      if (isReported && this.#queue.failures(name) >= passingTries) this.#reportFailure(volume, error);
       return false;
     }
     const pauseMs = this.#refused.when(name);
-    this.#recordFailure(volume, error, 'at least every 5 minutes');
-    this.#setStuck(name, 'refused');
+    this.#reportFailure(volume, error, 'at least every 5 minutes');
+    this.#setRetriedRarely(name, 'refused');
     this.#retryAfter(name, pauseMs);
     return true;
   }
 
-  #recordFailure(volume: PersistentVolume, error: Error, howOften = 'until it succeeds'): void {
+  #reportFailure(volume: PersistentVolume, error: Error, howOften = 'until it succeeds'): void {
     const claim = this.#claimOf(volume);
     if (claim === undefined) return;
     const message = `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again ${howOften}.`;
@@ -200,8 +200,8 @@ export class QueueVolumeStore implements VolumeStore {
     return { claim: objectKey(claim), ...this.#parts.meaningOf?.(text), ...fields };
   }
 
-  #setStuck(name: string, why: 'forbidden' | 'refused'): void {
-    this.#stuck.set(name, why);
+  #setRetriedRarely(name: string, why: 'forbidden' | 'refused'): void {
+    this.#retriedRarely.set(name, why);
     this.#wakeWaiters();
   }
 
@@ -213,7 +213,7 @@ export class QueueVolumeStore implements VolumeStore {
   #finish(volume: PersistentVolume): void {
     this.#settle(volume);
     const claim = this.#claimOf(volume);
-    if (claim !== undefined) recordSuccess(this.#parts, claim, volume);
+    if (claim !== undefined) reportSuccess(this.#parts, claim, volume);
   }
 
   /** No retry will save it: the next attempt of its claim finds the same volume and fails there. */
@@ -232,14 +232,14 @@ export class QueueVolumeStore implements VolumeStore {
 
   #settle(volume: PersistentVolume): void {
     this.#unsaved.delete(volume.metadata.name);
-    this.#stuck.delete(volume.metadata.name);
+    this.#retriedRarely.delete(volume.metadata.name);
     this.#forbidden.forget(volume.metadata.name);
     this.#refused.forget(volume.metadata.name);
     this.#wakeWaiters();
   }
 
   get #isSettled(): boolean {
-    return this.#unsaved.size === this.#stuck.size;
+    return this.#unsaved.size === this.#retriedRarely.size;
   }
 
   #wakeWaiters(): void {

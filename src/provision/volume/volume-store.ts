@@ -191,7 +191,7 @@ export function reportTaken(
 }
 
 /** Records on the claim that its volume was created. */
-export function recordSuccess(
+export function reportSuccess(
   { recorder }: VolumeStoreParts,
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
