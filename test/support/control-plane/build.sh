@@ -15,6 +15,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
+source ../go-progress.sh
 compile=yes
 if [[ ${1:-} == --built ]]; then
   compile=no
@@ -44,33 +45,6 @@ echo "build.sh: compiling Kubernetes $version into $target" >&2
 mkdir -p "$target"
 unfinished=$(mktemp "$target/.unfinished-XXXXXX")
 trap 'rm -f "$unfinished"' EXIT
-
-# Says how far `go` is, from the names of modules and packages that it prints; whatever else it prints passes.
-#   show_progress TOTAL
-show_progress() {
-  local line state='' compiled=0 next=0 drawn=''
-  while IFS= read -r line; do
-    case $line in
-      'go: downloading '*) state="downloading ${line#go: downloading }" ;;
-      *[!A-Za-z0-9._~/+-]* | '') # no package: an error
-        printf '%s%s\n' "$drawn" "$line"
-        continue
-        ;;
-      *)
-        compiled=$((compiled + 1))
-        state="$compiled of at most $1 packages compiled"
-        ;;
-    esac
-    if [[ -t 1 ]]; then
-      drawn=$'\r\e[K'
-      printf '%s%.79s' "$drawn" "$state, $SECONDS s"
-    elif ((SECONDS >= next)); then
-      next=$((SECONDS + 10))
-      echo "$state, $SECONDS s"
-    fi
-  done
-  printf '%s' "$drawn"
-}
 
 # Without a stamped version the API server reports v0.0.0, which clients and feature gates take at its word.
 stamp=()
