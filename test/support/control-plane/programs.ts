@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { runBuildScript } from '../build-script.ts';
 
 const here = import.meta.dirname;
 
@@ -32,16 +30,11 @@ export async function findPrograms(options: ProgramOptions = {}): Promise<string
   const built = await builtPrograms(options);
   if (built !== undefined) return built;
   const { env = process.env, minor } = options;
-  return await compile(await modFile(minor), minor === undefined ? env : { ...env, KUBE_BIN_DIR: '' });
-}
-
-/** Progress and errors go to the standard error of this process, which may be a terminal. */
-async function compile(file: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const child = spawn('bash', [join(here, 'build.sh'), file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const [folder] = await Promise.all([text(child.stdout), once(child, 'close')]);
-  const { exitCode: code, signalCode: signal } = child;
-  if (code !== 0) throw new Error(`build.sh ended with ${String(code ?? signal)}: its messages are on standard error`);
-  return folder.trim();
+  return await runBuildScript(
+    join(here, 'build.sh'),
+    [await modFile(minor)],
+    minor === undefined ? env : { ...env, KUBE_BIN_DIR: '' },
+  );
 }
 
 /** As `findPrograms`, but compiles nothing: undefined where programs are missing. */

@@ -1,13 +1,12 @@
 /** The real Helm, for the tests of deploy/charts. */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import type { KubernetesObject } from '@kubernetes/client-node';
 import { loadAll } from 'js-yaml';
+import { runBuildScript } from '../build-script.ts';
 
 /** The folder with the charts of this repository. */
 export const chartsFolder = join(import.meta.dirname, '../../../deploy/charts');
@@ -43,7 +42,7 @@ export class HelmError extends Error {
 export async function findHelm(env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {
   const found = env['HELM'] || join(cacheFolder(env), 'kube-bin', `helm-${await helmVersion()}`, 'helm');
   if (existsSync(found)) return found;
-  return hasGo(env) ? await compile(env) : undefined;
+  return hasGo(env) ? await runBuildScript(join(import.meta.dirname, 'build.sh'), [], env) : undefined;
 }
 
 /** The version that go.mod pins, without the leading `v`. */
@@ -59,16 +58,6 @@ function cacheFolder(env: NodeJS.ProcessEnv): string {
 
 function hasGo(env: NodeJS.ProcessEnv): boolean {
   return (env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'go')));
-}
-
-async function compile(env: NodeJS.ProcessEnv): Promise<string> {
-  const script = join(import.meta.dirname, 'build.sh');
-  const child = spawn('bash', [script], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const [program] = await Promise.all([text(child.stdout), once(child, 'close')]);
-  if (child.exitCode === 0) return program.trim();
-  throw new Error(
-    `build.sh ended with ${String(child.exitCode ?? child.signalCode)}: its messages are on standard error`,
-  );
 }
 
 /** Helm with folders of its own, so that nothing of the user's is read or written. */
