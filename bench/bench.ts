@@ -13,6 +13,7 @@ import { showing } from '../scripts/terminal-progress.ts';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { type PersistentVolume, persistentVolumes } from '../src/provision/objects.ts';
 import { startDriver } from '../test/support/driver-process.ts';
+import { goHelp, otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
 import { mean, print } from './bench-report.ts';
 import { ratioTable } from './ratio-table.ts';
@@ -25,7 +26,10 @@ const values = scriptCommand('npm run bench --', 'What provisioning and deleting
   .option('--claims <N>', 'claims in the larger of two runs, the other has a quarter of them', wholeNumber(2), 200)
   .addOption(new Option('--target <T>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
   .option('--program <CMD>', 'what to run as the sidecar; default: the bundle as the image runs it')
-  .option('--peer <CMD>', 'another sidecar, run the same way on the same cluster and driver; ratios are printed')
+  .option(
+    '--peer <CMD>',
+    `another sidecar, run the same way on the same cluster and driver; ratios are printed; ${goHelp}`,
+  )
   .option('--turns <N>', 'with a peer: runs of each that count, in alternating order', wholeNumber(3), 3)
   .option('--peer-flags <F>', 'further flags for the peer, such as a raised client-side rate limit', '')
   .parse()
@@ -44,6 +48,7 @@ const driverName = 'bench.csi.example.com';
 const className = 'bench';
 
 async function main(): Promise<void> {
+  const peer = await otherSidecar(values.peer);
   await using cluster = await startBenchCluster(target);
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
   const driver = await startDriver({ driverName, folder });
@@ -53,7 +58,7 @@ async function main(): Promise<void> {
       `${claimCount} claims on ${cluster.name}, hostpath driver, ${cpus().length} CPUs, Node ${process.version}`,
     );
     const options: LoadOptions = { cluster, driver, className, ...counts };
-    const ours = await measureAll(options);
+    const ours = await measureAll(options, peer);
     await printStalls(options, folder);
     await printFloors(options, ours);
   } finally {
@@ -63,16 +68,16 @@ async function main(): Promise<void> {
 }
 
 /** @returns what our own sidecar needed. */
-async function measureAll(options: LoadOptions): Promise<Result> {
-  if (values.peer === undefined) {
+async function measureAll(options: LoadOptions, peer: string | undefined): Promise<Result> {
+  if (peer === undefined) {
     const alone = await measure(options, 'ours', program);
     print('ours', alone, counts);
     return alone;
   }
-  const [ours, peer] = await inTurns(options, [program, `${values.peer} ${values.peerFlags}`]);
+  const [ours, theirs] = await inTurns(options, [program, `${peer} ${values.peerFlags}`]);
   print('ours, means', mean(ours), counts);
-  print('peer, means', mean(peer), counts);
-  console.log(`\nmedians of ${turns} alternating turns after a warm-up\n${ratioTable(ours, peer)}`);
+  print('peer, means', mean(theirs), counts);
+  console.log(`\nmedians of ${turns} alternating turns after a warm-up\n${ratioTable(ours, theirs)}`);
   return mean(ours);
 }
 

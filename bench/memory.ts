@@ -10,6 +10,7 @@ import { showing } from '../scripts/terminal-progress.ts';
 import { startControlPlane } from '../test/support/control-plane/control-plane.ts';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { startDriver } from '../test/support/driver-process.ts';
+import { goHelp, otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
 import { bundled, removeFolder } from './bench-cluster.ts';
 import { boundPair } from './bound-pair.ts';
@@ -22,13 +23,14 @@ const values = scriptCommand('npm run bench:memory --', 'Memory and event loop o
   .option('--pairs <N>', 'claims, and as many volumes', wholeNumber(), 50_000)
   .option('--handle-length <N>', "characters of a volume's handle, at least 40", wholeNumber(), 40)
   .option('--program <CMD>', 'what to run; default: the bundle with the flags of the image')
-  .option('--peer <CMD>', 'another sidecar on the same content')
+  .option('--peer <CMD>', `another sidecar on the same content; ${goHelp}`)
   .parse()
   .opts<{ pairs: number; handleLength: number; program?: string; peer?: string }>();
 const { pairs, handleLength, program = bundled } = values;
 const driverName = 'bench.csi.example.com';
 
 async function main(): Promise<void> {
+  const peer = await otherSidecar(values.peer);
   const binDir = await findPrograms(); // compiles them the first time, with a progress line of its own
   await using plane = await showing(
     () => 'starting the control plane',
@@ -45,7 +47,7 @@ async function main(): Promise<void> {
     );
     const cluster = { csiAddress: driver.address, kubeconfig: await attached.sidecarKubeconfig() };
     await measure('ours', { ...cluster, program });
-    if (values.peer !== undefined) await measure('peer', { ...cluster, program: values.peer });
+    if (peer !== undefined) await measure('peer', { ...cluster, program: peer });
     await printStalls({ ...cluster, program, probe: await buildProbe(folder) });
   } finally {
     await driver.stop();

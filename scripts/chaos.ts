@@ -1,6 +1,7 @@
 /** `npm run chaos`: see `npm run chaos -- --help`. */
 import { existsSync } from 'node:fs';
 import { bundle, bundled } from '../bench/bench-cluster.ts';
+import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { isClean, reasons } from './chaos/count.ts';
 import { parseOptions, usage } from './chaos/options.ts';
 import { type ChaosReport, runChaos } from './chaos/run.ts';
@@ -21,10 +22,11 @@ async function main(): Promise<number> {
     process.env['E2E_SIDECAR'] = bundled;
   }
   const { claims, kills, cluster, election, journal, disturbances } = options;
+  const other = await otherSidecar(options.other);
   console.log(`${claims} claims and ${kills} kills on ${cluster}, ${election ? 'with' : 'without'} election, \
 journal ${journal ?? 'as by default'}, seed ${JSON.stringify(options.seed)}
 disturbances: ${[...disturbances].join(', ')}`);
-  const report = await runChaos(options, console.log);
+  const report = await runChaos({ ...options, other }, console.log);
   print(report);
   const { findings, audit } = report;
   return isClean(findings) && audit.deleted === audit.leaked && audit.destroyed.length === 0 ? 0 : 1;

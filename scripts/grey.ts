@@ -1,5 +1,6 @@
 /** `npm run grey`: see `npm run grey -- --help`. */
 import { findPrograms } from '../test/support/control-plane/programs.ts';
+import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { failed } from './grey/goals.ts';
 import { type GreyOptions, parseOptions } from './grey/options.ts';
 import { type Results, type Scenario, scenarios, shortNames } from './grey/scenarios.ts';
@@ -9,7 +10,8 @@ import { showing } from './terminal-progress.ts';
 
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2), scenarios, shortNames);
-  const { ours, peer, target, short, names } = options;
+  const { ours, target, short, names } = options;
+  const peer = options.peer && { ...options.peer, command: await otherSidecar(options.peer.command) };
   if (target === 'kubernetes') await findPrograms(); // compiles them the first time, with a progress line of its own
   console.log(`${short ? 'the short form ' : ''}on ${target}
 ours: ${ours.command}${peer === undefined ? '' : `\npeer: ${[peer.command, ...peer.flags].join(' ')}`}\n`);

@@ -1,4 +1,5 @@
 /** `npm run kept`: see `npm run kept -- --help`. */
+import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { parseOptions, usage } from './kept/options.ts';
 import { type KeptReport, runKept } from './kept/story.ts';
 
@@ -9,10 +10,11 @@ async function main(): Promise<number> {
     process.stdout.write(usage);
     return 0;
   }
-  const { records, mode, cluster, sidecar, other, timeoutMs } = options;
+  const { records, mode, cluster, sidecar, timeoutMs } = options;
+  const other = await otherSidecar(options.other);
   console.log(`${records} open records on ${cluster}, mode ${mode}, --timeout=${timeoutMs / 1000}s
 sidecar: ${sidecar}${other === undefined ? '' : `\nin between: ${other}`}`);
-  const report = await runKept(options, console.log);
+  const report = await runKept({ ...options, other }, console.log);
   print(report);
   return report.destroyed > 0 || report.open > 0 ? 1 : 0;
 }

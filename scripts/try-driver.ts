@@ -2,6 +2,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
+import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { showing } from './terminal-progress.ts';
 import { differences, type Results } from './try-driver/compare.ts';
 import { driverCommand } from './try-driver/driver-program.ts';
@@ -12,7 +13,8 @@ import { tableText, unexplained } from './try-driver/table.ts';
 
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2));
-  const { profile, program, peer, target, dump } = options;
+  const { profile, program, target, dump } = options;
+  const peer = await otherSidecar(options.peer);
   if (target === 'kubernetes') await findPrograms(); // compiles them the first time, with a progress line of its own
   const command = await driverCommand(profile, options.driver);
   console.log(`${profile.name}: ${profile.about}, on ${target}\nours: ${program}\npeer: ${peer}`);

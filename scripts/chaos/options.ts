@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { goHelp } from '../../test/support/go-sidecar/go-sidecar.ts';
 
 /** What can be switched on and off, with what it does. */
 export const disturbances = {
@@ -39,7 +40,7 @@ export interface ChaosOptions {
   /** Value of --intent-journal; undefined: the flag is not passed. */
   journal: 'lease' | 'off' | undefined;
   disturbances: ReadonlySet<Disturbance>;
-  /** Command of another sidecar, as words. */
+  /** Command of another sidecar, as words, or `go`. */
   other: string | undefined;
   /** Runs the bundle with the flags of the image. */
   bundle: boolean;
@@ -62,7 +63,8 @@ and audit has deleted all that it reports as leaked.
   --cluster NAME       sandbox (default) or kubernetes
   --no-election        without --leader-election
   --journal VALUE      value of --intent-journal; by default the flag is not passed
-  --other CMD          another sidecar, which runs now and then; its words are separated by blanks
+  --other CMD          another sidecar, which runs now and then; its words are separated by blanks;
+                       ${goHelp}
   --only LIST          these disturbances alone
   --without LIST       all but these disturbances
   --bundle             runs dist/csi-provisioner.js instead of the sources

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { bundled } from '../../bench/bench-cluster.ts';
+import { goHelp } from '../../test/support/go-sidecar/go-sidecar.ts';
 import { scriptCommand } from '../script-command.ts';
 import type { Candidate } from './stage.ts';
 
@@ -9,6 +10,7 @@ export interface GreyOptions {
   names: readonly string[];
   short: boolean;
   ours: Candidate;
+  /** Its command may be `go`. */
   peer: Candidate | undefined;
   /** The folder of the logs; undefined: they are not kept. */
   logFolder: string | undefined;
@@ -46,7 +48,7 @@ code 1 when it has missed a goal; the results of the peer do not count.`,
     .option('--only <NAMES>', 'only these scenarios, separated by commas', namesAmong(names))
     .option('--short', 'fewer and smaller scenarios, on the sandbox, with generous goals', false)
     .option('--program <CMD>', 'the command of the sidecar; default: the bundle as the image runs it', bundled)
-    .option('--peer <CMD>', 'the command of another sidecar, for comparison in the same run')
+    .option('--peer <CMD>', `the command of another sidecar, for comparison in the same run; ${goHelp}`)
     .option('--peer-flags <F>', 'further flags for the peer, such as a raised client-side rate limit', '')
     .option('--logs <DIR>', 'folder to keep the logs of all sidecars in')
     .addHelpText(

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import path from 'node:path';
+import { goHelp } from '../../test/support/go-sidecar/go-sidecar.ts';
 
 /** What runs between the kill and the start of the successor, and how that becomes the one that works. */
 export const modes = {
@@ -19,7 +20,7 @@ export interface KeptOptions {
   mode: Mode;
   /** Command of the sidecar, as words. */
   sidecar: string;
-  /** Command of the sidecar that runs in between. */
+  /** Command of the sidecar that runs in between, or `go`. */
   other: string | undefined;
   /** Value of --timeout, in milliseconds. */
   timeoutMs: number;
@@ -40,7 +41,8 @@ deleted, or if a record is never decided.
   --records N          open records of saved volumes, in sum of all kills, default 2000
   --claims N           claims of one round, default 500
   --mode NAME          what runs between the kill and the next start, default crash
-  --other CMD          command of the other sidecar, for --mode other; its words are separated by blanks
+  --other CMD          command of the other sidecar, for --mode other; its words are separated by blanks;
+                       ${goHelp}
   --bundle PATH        runs that bundle, such as dist/csi-provisioner.js, instead of the sources
   --sidecar CMD        runs that command instead
   --timeout SECONDS    value of the sidecar's --timeout, default 5

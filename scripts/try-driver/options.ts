@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import { existsSync } from 'node:fs';
 import { bundle, bundled } from '../../bench/bench-cluster.ts';
+import { goHelp, goWord } from '../../test/support/go-sidecar/go-sidecar.ts';
 import { programSource } from '../../test/support/program-file.ts';
 import { scriptCommand } from '../script-command.ts';
 import { driverProfile, drivers, type DriverProfile } from './drivers.ts';
@@ -11,7 +12,7 @@ export interface TryOptions {
   driver: string | undefined;
   /** Command of the sidecar under test. */
   program: string;
-  /** Command of the other sidecar. */
+  /** Command of the other sidecar, or `go`. */
   peer: string;
   target: 'sandbox' | 'kubernetes';
   /** Where logs are kept. */
@@ -23,7 +24,7 @@ export interface TryOptions {
 interface Values {
   driver?: string;
   program: string;
-  peer?: string;
+  peer: string;
   cluster: TryOptions['target'];
   logs?: string;
   dump?: string;
@@ -37,9 +38,9 @@ export function parseOptions(argv: readonly string[]): TryOptions {
 compares PersistentVolumes, claims, events, the driver's calls, Leases and CSIStorageCapacity objects. Exit code 1 on a
 difference that docs/migrate-from-go.md does not list.`,
   )
-    .usage('NAME --peer CMD [flags]')
+    .usage('NAME [flags]')
     .argument('<NAME>', 'the driver, see below')
-    .option('--peer <CMD>', 'the command of the other sidecar, such as the path of the Go external-provisioner')
+    .option('--peer <CMD>', `the command of the other sidecar; ${goHelp}`, goWord)
     .option('--driver <CMD>', 'the command of the driver, where it is not compiled here')
     .option(
       '--program <CMD>',
@@ -55,7 +56,6 @@ difference that docs/migrate-from-go.md does not list.`,
   const profile = driverProfile(command.args[0] ?? '');
   const refuse = (message: string): never => command.error(`error: ${message}`, { exitCode: 2 });
   if (profile === undefined) return refuse(`driver '${command.args[0] ?? ''}' is not one of ${names()}.`);
-  if (values.peer === undefined) return refuse('--peer is needed: the command of the sidecar to compare with.');
   if (profile.program === 'given' && values.driver === undefined)
     return refuse(`--driver is needed: the command of ${profile.about}.`);
   const { driver, program, peer, cluster, logs, dump } = values;

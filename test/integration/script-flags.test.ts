@@ -63,7 +63,6 @@ describe('a script with flags', { concurrency: 2 }, () => {
     ['bench/bench.ts', ['--target', 'moon'], /argument 'moon' is invalid\. Allowed choices are kubernetes, sandbox/],
     ['scripts/grey.ts', ['--only', 'flood,drought'], /"drought" is not one of standing-server, dead-backend-leader,/],
     ['scripts/try-driver.ts', ['floppy'], /'floppy' is not one of sandbox, mock, hostpath, nfs, smb\./],
-    ['scripts/try-driver.ts', ['mock'], /--peer is needed/],
     [
       'scripts/try-driver.ts',
       ['nfs', '--peer', 'x'],
