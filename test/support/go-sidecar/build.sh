@@ -7,7 +7,7 @@
 #
 # Prints the path of the finished program on stdout, everything else on stderr, as the control plane's build.sh does. Returns at
 # once when it is there, in ${XDG_CACHE_HOME:-~/.cache}/go-sidecar/<version>. Otherwise it needs Go (see go.mod for the version)
-# and, on two cores, about five minutes.
+# and four minutes of CPU.
 #
 #   GO_SIDECAR    a Go sidecar of your own: nothing is compiled
 set -euo pipefail
