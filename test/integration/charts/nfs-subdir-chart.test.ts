@@ -173,7 +173,10 @@ describe('the chart nfs-subdir-external-provisioner', { skip: helmFound.skip }, 
         'Deployment',
       );
       assert.equal(spec?.replicas, 3);
-      assert.deepEqual(spec.strategy, { type: 'RollingUpdate' });
+      assert.deepEqual(spec.strategy, {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' }, // the defaults
+      });
     });
 
     test('keeps zero replicas', async () => {
