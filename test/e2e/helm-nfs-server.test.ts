@@ -31,7 +31,7 @@ for (const { from, folder: given } of [
   { from: 'a stand-in for the original', folder: undefined },
   ...(originals === undefined ? [] : [{ from: 'the original', folder: join(originals, chartName) }]),
 ]) {
-  describe(`helm upgrade from ${from} to ${chartName}`, { skip: helmFound.skip }, () => {
+  describe(`helm upgrade from ${from} to ${chartName} with ${helmFound.title}`, { skip: helmFound.skip }, () => {
     const id = randomBytes(4).toString('hex');
     const releases: HelmRelease[] = [];
     let cluster: Cluster;
@@ -43,7 +43,7 @@ for (const { from, folder: given } of [
     before(async () => {
       cluster = await startCluster();
       admin = connectAdmin(cluster.adminKubeconfig);
-      helm = await Helm.make(helmFound.program, [`--kubeconfig=${cluster.adminKubeconfig}`]);
+      helm = new Helm(helmFound.program, [`--kubeconfig=${cluster.adminKubeconfig}`]);
       folder = await mkdtemp(join(tmpdir(), 'helm-nfs-server-'));
       await admin.core.createNamespace({ body: { metadata: { name: `helm-${id}` } } });
     });

@@ -7,8 +7,8 @@ import { after, before, describe, test } from 'node:test';
 import type { V1PolicyRule, V1Role } from '@kubernetes/client-node';
 import { load, loadAll } from 'js-yaml';
 import { ChartObjects } from '../../support/helm/chart-objects.ts';
-import { chartsFolder, Helm, type Values } from '../../support/helm/helm.ts';
-import { helmForTests } from '../../support/helm/helm-for-tests.ts';
+import { chartsFolder, type Values } from '../../support/helm/helm.ts';
+import { describeWithHelms, helmsForTests } from '../../support/helm/helm-for-tests.ts';
 import {
   oldestServerDefaults,
   oldestSubdirDefaults,
@@ -17,7 +17,7 @@ import {
 } from '../../support/helm/original-values.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const helmFound = await helmForTests();
+const helms = await helmsForTests();
 
 interface Chart {
   name: string;
@@ -143,15 +143,12 @@ for (const { name, manifests, required, originals, ofOriginalAlone } of charts) 
     });
   });
 
-  describe(`the chart ${name}`, { skip: helmFound.skip }, () => {
-    let helm: Helm;
+  describeWithHelms(helms, `the chart ${name}`, (helm) => {
     let folder: string;
     before(async () => {
-      helm = await Helm.make(helmFound.program);
       folder = await mkdtemp(join(tmpdir(), 'charts-'));
     });
     after(async () => {
-      await helm[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
     });
 

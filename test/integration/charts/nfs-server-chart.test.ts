@@ -1,6 +1,6 @@
 /** What the chart nfs-server-provisioner renders; for most values, exactly what the public chart of that name does. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type {
   V1ClusterRoleBinding,
   V1PriorityClass,
@@ -13,13 +13,12 @@ import type {
 import { parseFlags } from '../../../provisioners/nfs-server/flags.ts';
 import { readSettings } from '../../../provisioners/nfs-server/settings.ts';
 import { ChartObjects } from '../../support/helm/chart-objects.ts';
-import { chartsFolder, Helm, HelmError, type Rendering, type Values } from '../../support/helm/helm.ts';
-import { helmForTests } from '../../support/helm/helm-for-tests.ts';
+import { chartsFolder, HelmError, type Rendering, type Values } from '../../support/helm/helm.ts';
+import { describeWithHelms, helmsForTests } from '../../support/helm/helm-for-tests.ts';
 
 const chartName = 'nfs-server-provisioner';
 const chart = `${chartsFolder}/${chartName}`;
 const fullname = `rel-${chartName}`;
-const helmFound = await helmForTests();
 
 /** Name, value and number of what the server listens on. */
 const ports = [
@@ -35,13 +34,7 @@ const named = ports.flatMap(([name, , number]) => [
   { name: `${name}-udp`, number, protocol: 'UDP' },
 ]);
 
-describe('the chart nfs-server-provisioner', { skip: helmFound.skip }, () => {
-  let helm: Helm;
-  before(async () => {
-    helm = await Helm.make(helmFound.program);
-  });
-  after(() => helm[Symbol.asyncDispose]());
-
+describeWithHelms(await helmsForTests(), 'the chart nfs-server-provisioner', (helm) => {
   const render = async (values: Values = {}, options: Partial<Rendering> = {}): Promise<ChartObjects> =>
     new ChartObjects(await helm.template({ chart, values, ...options }));
   const refusal = async (values: Values, options: Partial<Rendering> = {}): Promise<string> => {

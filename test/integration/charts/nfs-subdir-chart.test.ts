@@ -1,6 +1,6 @@
 /** What the chart nfs-subdir-external-provisioner renders; for most values, exactly what the public chart of that name does. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type {
   V1ClusterRoleBinding,
   V1Deployment,
@@ -14,22 +14,15 @@ import type {
 } from '@kubernetes/client-node';
 import { readLeaderElection, readSettings } from '../../../provisioners/nfs-subdir/settings.ts';
 import { ChartObjects } from '../../support/helm/chart-objects.ts';
-import { chartsFolder, Helm, HelmError, type Rendering, type Values } from '../../support/helm/helm.ts';
-import { helmForTests } from '../../support/helm/helm-for-tests.ts';
+import { chartsFolder, HelmError, type Rendering, type Values } from '../../support/helm/helm.ts';
+import { describeWithHelms, helmsForTests } from '../../support/helm/helm-for-tests.ts';
 
 const chartName = 'nfs-subdir-external-provisioner';
 const chart = `${chartsFolder}/${chartName}`;
 const fullname = `rel-${chartName}`;
 const share = { server: '10.0.0.5', path: '/srv/nfs' };
-const helmFound = await helmForTests();
 
-describe('the chart nfs-subdir-external-provisioner', { skip: helmFound.skip }, () => {
-  let helm: Helm;
-  before(async () => {
-    helm = await Helm.make(helmFound.program);
-  });
-  after(() => helm[Symbol.asyncDispose]());
-
+describeWithHelms(await helmsForTests(), 'the chart nfs-subdir-external-provisioner', (helm) => {
   const render = async (
     { nfs, ...values }: Values & { nfs?: Values } = {},
     options: Partial<Rendering> = {},

@@ -2,17 +2,15 @@
 /** What our charts render, against the public charts of the same names, in the folder that `ORIGINAL_CHARTS` names. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { test } from 'node:test';
 import type { KubernetesObject, V1Role } from '@kubernetes/client-node';
 import { ChartObjects } from '../../support/helm/chart-objects.ts';
-import { chartsFolder, Helm, type Rendering, type Values } from '../../support/helm/helm.ts';
-import { helmForTests } from '../../support/helm/helm-for-tests.ts';
+import { chartsFolder, type Rendering, type Values } from '../../support/helm/helm.ts';
+import { describeWithHelms, helmsForTests } from '../../support/helm/helm-for-tests.ts';
 import { originalCharts } from '../../support/helm/original-releases.ts';
 
 const originals = originalCharts();
-const helmFound = await helmForTests();
-const skip =
-  helmFound.skip || (originals === undefined ? 'ORIGINAL_CHARTS names no folder with the public charts' : false);
+const skip = originals === undefined && 'ORIGINAL_CHARTS names no folder with the public charts';
 const share = { server: '10.0.0.5', path: '/srv/nfs' };
 const everyPodField = {
   nodeSelector: { disk: 'ssd' },
@@ -112,25 +110,24 @@ const cases: Record<string, { title: string; values: Values; options?: Partial<R
   ],
 };
 
-describe('what our chart renders is what the public one does', { skip }, () => {
-  let helm: Helm;
-  before(async () => {
-    helm = await Helm.make(helmFound.program);
-  });
-  after(() => helm[Symbol.asyncDispose]());
-
-  for (const [chart, rows] of Object.entries(cases)) {
-    for (const { title, values, options } of rows) {
-      test(`by ${chart} with ${title}`, async () => {
-        const render = async (folder: string): Promise<ChartObjects> =>
-          new ChartObjects(await helm.template({ chart: join(folder, chart), values, ...options }));
-        const [original, ours] = await Promise.all([render(originals ?? ''), render(chartsFolder)]);
-        original.container.image = ours.container.image ?? '';
-        assert.deepEqual(comparable(ours), comparable(original));
-      });
+describeWithHelms(
+  await helmsForTests(),
+  'what our chart renders is what the public one does',
+  (helm) => {
+    for (const [chart, rows] of Object.entries(cases)) {
+      for (const { title, values, options } of rows) {
+        test(`by ${chart} with ${title}`, async () => {
+          const render = async (folder: string): Promise<ChartObjects> =>
+            new ChartObjects(await helm.template({ chart: join(folder, chart), values, ...options }));
+          const [original, ours] = await Promise.all([render(originals ?? ''), render(chartsFolder)]);
+          original.container.image = ours.container.image ?? '';
+          assert.deepEqual(comparable(ours), comparable(original));
+        });
+      }
     }
-  }
-});
+  },
+  { skip },
+);
 
 function withoutCreation(...sections: readonly string[]): Values {
   return Object.fromEntries(sections.map((section) => [section, { create: false }]));

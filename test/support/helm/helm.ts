@@ -33,22 +33,32 @@ export class HelmError extends Error {
   override readonly name = 'HelmError';
 }
 
-/**
- * Looks for Helm: `HELM`, else the one that `build.sh` has compiled or, where there is Go, compiles now, in minutes.
- *
- * @returns undefined where neither is there.
- * @throws when it cannot be compiled.
- */
-export async function findHelm(env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {
-  const found = env['HELM'] || join(cacheFolder(env), 'kube-bin', `helm-${await helmVersion()}`, 'helm');
-  if (existsSync(found)) return found;
-  return hasGo(env) ? await runBuildScript(join(import.meta.dirname, 'build.sh'), [], env) : undefined;
+const buildScript = join(import.meta.dirname, 'build.sh');
+
+/** Major versions of Helm that go.mod pins. */
+export type HelmMajor = 3 | 4;
+
+/** @returns the program of `HELM`, else the one that `build.sh` has compiled; undefined where neither is there. */
+export async function findHelm(major: HelmMajor, env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {
+  const found = env['HELM'] || join(cacheFolder(env), 'kube-bin', `helm-${await helmVersion(major)}`, 'helm');
+  return existsSync(found) ? found : undefined;
+}
+
+/** As `findHelm`, but compiles a missing one, in minutes. @returns undefined where there is no Go. @throws when that fails. */
+export async function findOrCompileHelm(
+  major: HelmMajor,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string | undefined> {
+  return (await findHelm(major, env)) ?? (hasGo(env) ? await runBuildScript(buildScript, [String(major)], env) : undefined);
 }
 
 /** The version that go.mod pins, without the leading `v`. */
-export async function helmVersion(): Promise<string> {
-  const match = /^\s*helm\.sh\/helm\/v3 v(\S+)/m.exec(await readFile(join(import.meta.dirname, 'go.mod'), 'utf8'));
-  if (match?.[1] === undefined) throw new Error('test/support/helm/go.mod names no version of helm.sh/helm/v3');
+export async function helmVersion(major: HelmMajor): Promise<string> {
+  const module = `helm.sh/helm/v${major}`;
+  const match = new RegExp(`^\\s*${module} v(\\S+)`, 'm').exec(
+    await readFile(join(import.meta.dirname, 'go.mod'), 'utf8'),
+  );
+  if (match?.[1] === undefined) throw new Error(`test/support/helm/go.mod names no version of ${module}`);
   return match[1];
 }
 
@@ -60,21 +70,16 @@ function hasGo(env: NodeJS.ProcessEnv): boolean {
   return (env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'go')));
 }
 
-/** Helm with folders of its own, so that nothing of the user's is read or written. */
+/** Helm with folders of its own, made by its first command, so that nothing of the user's is read or written. */
 export class Helm implements AsyncDisposable {
   readonly #program: string;
-  readonly #folder: string;
   readonly #flags: readonly string[];
-
-  private constructor(program: string, folder: string, flags: readonly string[]) {
-    this.#program = program;
-    this.#folder = folder;
-    this.#flags = flags;
-  }
+  #folder: Promise<string> | undefined;
 
   /** @param flags - of every command, such as those that say which cluster. */
-  static async make(program: string, flags: readonly string[] = []): Promise<Helm> {
-    return new Helm(program, await mkdtemp(join(tmpdir(), 'helm-')), flags);
+  constructor(program: string, flags: readonly string[] = []) {
+    this.#program = program;
+    this.#flags = flags;
   }
 
   /**
@@ -83,12 +88,14 @@ export class Helm implements AsyncDisposable {
    * @returns its standard output. @throws {HelmError} when it fails.
    */
   async run(args: readonly string[], values?: Values): Promise<string> {
+    this.#folder ??= mkdtemp(join(tmpdir(), 'helm-'));
+    const env = environmentIn(await this.#folder);
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const given = values === undefined ? [] : ['--values', '-'];
     const child = execFile(
       this.#program,
       [...args, ...given, ...this.#flags],
-      { env: this.#environment(), maxBuffer: 2 ** 26, timeout: 120_000 },
+      { env, maxBuffer: 2 ** 26, timeout: 120_000 },
       (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
         else reject(new HelmError(stderr.trim() || error.message, { cause: error }));
@@ -112,19 +119,19 @@ export class Helm implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+    if (this.#folder !== undefined) await rm(await this.#folder, { recursive: true, force: true });
   }
+}
 
-  #environment(): NodeJS.ProcessEnv {
-    const { PATH, TMPDIR } = process.env;
-    const folder = (name: string): string => join(this.#folder, name);
-    return {
-      PATH,
-      TMPDIR,
-      HOME: this.#folder,
-      HELM_CACHE_HOME: folder('cache'),
-      HELM_CONFIG_HOME: folder('config'),
-      HELM_DATA_HOME: folder('data'),
-    };
-  }
+function environmentIn(home: string): NodeJS.ProcessEnv {
+  const { PATH, TMPDIR } = process.env;
+  const folder = (name: string): string => join(home, name);
+  return {
+    PATH,
+    TMPDIR,
+    HOME: home,
+    HELM_CACHE_HOME: folder('cache'),
+    HELM_CONFIG_HOME: folder('config'),
+    HELM_DATA_HOME: folder('data'),
+  };
 }
