@@ -35,6 +35,11 @@ export class HelmRelease {
     this.namespace = namespace;
   }
 
+  /** The same release by another Helm. */
+  with(helm: Helm): HelmRelease {
+    return new HelmRelease({ helm, admin: this.#admin, name: this.name, namespace: this.namespace });
+  }
+
   /** @returns the notes. @throws {HelmError} */
   async install(chart: string, values: Values): Promise<string> {
     return await this.#run(['install', this.name, chart], values);
@@ -51,6 +56,12 @@ export class HelmRelease {
 
   async uninstall(): Promise<void> {
     await this.#run(['uninstall', this.name, '--ignore-not-found']);
+  }
+
+  /** By which side the last revision was applied, `csa` or `ssa`. Helm 4 alone can say it. */
+  async applyMethod(): Promise<string | undefined> {
+    const text = await this.#run(['get', 'metadata', this.name, '--output', 'json']);
+    return (JSON.parse(text) as { applyMethod?: string }).applyMethod;
   }
 
   /** What the API server has of the objects of the release. */

@@ -59,6 +59,7 @@ const otherFlags = new Set([
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as', '--overwrite'], // kubectl
   ...['--set', '--atomic', '--reuse-values', '--reset-then-reuse-values', '--rollback-on-failure', '--values'], // helm
+  '--force-conflicts', // Helm 4
   ...['--help', '--namespace', '--output', '--watch', '--context'], // no flags of the table: those of subcommands
   ...['--second-look', '--delete', '--yes', '--nobody-keeps-it', '--secret'], // csi-provisioner audit
   ...['--driver', '--resume', '--wait', '--uid', '--from', '--silence'], // csi-provisioner journal

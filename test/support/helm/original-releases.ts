@@ -67,12 +67,13 @@ function commonOf(chart: string, version: string, { release }: OriginalRelease) 
 interface SubdirValues {
   nfs: { server: string; path: string; mountOptions?: string[] };
   storageClass?: { name?: string };
+  strategyType?: string;
 }
 
 function subdirObjects(given: OriginalRelease): KubernetesObject[] {
   const chart = 'nfs-subdir-external-provisioner';
   const { fullname, labels, selector } = commonOf(chart, '4.0.18', given);
-  const { nfs, storageClass = {} } = given.values as unknown as SubdirValues;
+  const { nfs, storageClass = {}, strategyType = 'Recreate' } = given.values as unknown as SubdirValues;
   const { server, path, mountOptions } = nfs;
   const named = (name: string) => ({ metadata: { name, labels } });
   const subjects = [{ kind: 'ServiceAccount', name: fullname, namespace: given.namespace }];
@@ -134,7 +135,7 @@ function subdirObjects(given: OriginalRelease): KubernetesObject[] {
       ...named(fullname),
       spec: {
         replicas: 1,
-        strategy: { type: 'Recreate' },
+        strategy: { type: strategyType },
         selector: { matchLabels: selector },
         template: {
           metadata: { labels: selector },
