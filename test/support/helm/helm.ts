@@ -49,7 +49,9 @@ export async function findOrCompileHelm(
   major: HelmMajor,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string | undefined> {
-  return (await findHelm(major, env)) ?? (hasGo(env) ? await runBuildScript(buildScript, [String(major)], env) : undefined);
+  return (
+    (await findHelm(major, env)) ?? (hasGo(env) ? await runBuildScript(buildScript, [String(major)], env) : undefined)
+  );
 }
 
 /** The version that go.mod pins, without the leading `v`. */
