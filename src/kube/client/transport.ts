@@ -128,7 +128,10 @@ export class Transport implements AsyncDisposable {
         options,
         async () => {
           const opened = await this.#open(options, joined.signal, silence);
-          return opened.statusCode < 300 ? opened : this.#failure(opened, await readText(opened), options);
+          if (opened.statusCode < 300) return opened;
+          silence.begin(); // a failure is short, so its whole body may take as long as a byte
+          const text = await readText(opened).finally(() => silence.end());
+          return this.#failure(opened, text, options);
         },
         { retry: !watch, limited: !watch },
       );

@@ -187,6 +187,19 @@ describe('listing', () => {
     assert.equal(waitedMs, 60_800);
   });
 
+  test('a failure of a list whose body falls silent is aborted, and the list is requested again', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(
+      lists,
+      (reply) => void reply.open({ code: 503 }).write('{"kind":"Status",'),
+      (reply) => reply.json(200, listOf([configMap('a', 1)], 3)),
+    );
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    const waitedMs = await rig.clock.until(() => informer.hasSynced);
+    assert.equal(waitedMs, 60_800);
+  });
+
   for (const { what, wait, isFilledIn } of [
     {
       what: 'lists',

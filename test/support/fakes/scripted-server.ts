@@ -92,9 +92,9 @@ export class ScriptedReply {
   }
 
   /** Begins an answer that comes in pieces; the head goes out at once. */
-  open(options: { gzip?: boolean; contentType?: string } = {}): this {
+  open(options: { code?: number; gzip?: boolean; contentType?: string } = {}): this {
     const gzip = options.gzip === true;
-    this.#response.writeHead(200, {
+    this.#response.writeHead(options.code ?? 200, {
       'content-type': options.contentType ?? 'application/json',
       ...(gzip && { 'content-encoding': 'gzip' }),
     });
