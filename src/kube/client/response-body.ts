@@ -53,21 +53,29 @@ function decompressed({ headers, body }: Dispatcher.ResponseData): Readable {
 }
 
 /**
- * The object in a successful response; an empty one where the body is empty.
+ * The object in a successful response.
  *
+ * @param options.mayBeEmpty - a response without a body is an empty object, since nobody needs what is in it.
  * @throws {ApiError} for a failure behind a 2xx code, {TransportError} with code `BAD_JSON`.
  */
-export function parseResponse<T>(text: string, info: RequestInfo): T {
-  if (text === '') return {} as T;
-  let parsed: T & Partial<Status>;
-  try {
-    parsed = JSON.parse(text) as T & Partial<Status>;
-  } catch {
+export function parseResponse<T>(text: string, info: RequestInfo, { mayBeEmpty }: { mayBeEmpty: boolean }): T {
+  if (text === '' && mayBeEmpty) return {} as T;
+  const parsed = parsedJson(text) as (T & Partial<Status>) | null | undefined;
+  if (typeof parsed !== 'object' || parsed === null) {
+    const what = `${info.verb} ${info.resource.plural}: the response is ${text === '' ? 'empty' : 'not JSON'}`;
     // Without the cause: its message quotes the response, which may be a Secret.
-    throw new TransportError(`${info.verb} ${info.resource.plural}: the response is not JSON`, { code: 'BAD_JSON' });
+    throw new TransportError(what, { code: 'BAD_JSON' });
   }
   if (parsed.kind === 'Status' && parsed.status !== undefined && parsed.status !== 'Success') {
     throw errorFromStatus(parsed, info);
   }
   return parsed;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -100,7 +100,7 @@ export class Transport implements AsyncDisposable {
   }
 
   /**
-   * Sends one request and reads the whole JSON response.
+   * Sends one request and reads the whole JSON response, which may be empty after a DELETE.
    *
    * @throws {ApiError} for a failure response of the server, {TransportError} when there is no response, or the
    * signal's reason.
@@ -114,7 +114,8 @@ export class Transport implements AsyncDisposable {
     const send = (): Promise<string> => this.#retrying(options, exchange);
     const attributes = (): SpanAttributes => objectAttributes(options.info);
     const text = await traced(`${verb} ${resource.plural}`, send, { isCall: true, attributes });
-    return parseResponse<T>(text, options.info);
+    const mayBeEmpty = options.discardResponse === true || options.method === 'DELETE';
+    return parseResponse<T>(text, options.info, { mayBeEmpty });
   }
 
   /** Sends a GET and streams the body: lists and watches. */

@@ -211,6 +211,27 @@ describe('answers', () => {
     await assert.rejects(rig.client.get(configMaps, name), { name: 'TransportError', code: 'BAD_JSON' });
   });
 
+  for (const [what, body] of [
+    ['no body', ''],
+    ['null', 'null'],
+    ['a text', '"ok"'],
+  ] as const) {
+    test(`a success with ${what} is none where an object is expected`, async () => {
+      await using rig = await Rig.start();
+      const failure = { name: 'TransportError', code: 'BAD_JSON', sent: true };
+      rig.server.next({}, (reply) => reply.text(201, body));
+      await assert.rejects(rig.client.create(configMaps, configMap('a', 1)), failure);
+      rig.server.next({}, (reply) => reply.text(200, body));
+      await assert.rejects(rig.client.get(configMaps, { namespace: 'ns', name: 'a' }), failure);
+    });
+  }
+
+  test('a deletion needs no body', async () => {
+    await using rig = await Rig.start();
+    rig.server.next({}, (reply) => reply.text(200, ''));
+    await rig.client.delete(configMaps, { namespace: 'ns', name: 'a' });
+  });
+
   test('a success that is not the list that was asked for is an error: it says nothing about what exists', async () => {
     await using rig = await Rig.start();
     for (const answer of [{}, { kind: 'Table', rows: [] }, { kind: 'Status', status: 'Success' }]) {
