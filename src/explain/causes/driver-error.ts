@@ -43,6 +43,10 @@ export const driverError = defineCause({
       cure: 'See "A record that is stuck" in docs/troubleshooting.md',
     },
     {
+      pattern: /^(GET|POST|PUT|PATCH|DELETE) \S+: /,
+      cure: 'Usually nothing: a request to the API server failed, and is sent again. If it lasts, see whether the API server responds, and what is between',
+    },
+    {
       pattern: /(?:)/,
       cure: "See the log of the driver's controller, and search docs/troubleshooting.md for this text",
     },
