@@ -209,7 +209,7 @@ class Story implements AsyncDisposable {
     this.#addClaim('broken', className);
     await this.#told(
       'broken',
-      'error getting secret broken-creds in namespace default: get secrets: the response is not JSON',
+      'error getting secret broken-creds in namespace default: get secrets: the response is not a JSON object',
     );
     await look('broken');
     proxy.spoiled.set('broken-creds', 'an error');

@@ -62,7 +62,7 @@ export function parseResponse<T>(text: string, info: RequestInfo, { mayBeEmpty }
   if (text === '' && mayBeEmpty) return {} as T;
   const parsed = parsedJson(text) as (T & Partial<Status>) | null | undefined;
   if (typeof parsed !== 'object' || parsed === null) {
-    const what = `${info.verb} ${info.resource.plural}: the response is ${text === '' ? 'empty' : 'not JSON'}`;
+    const what = `${info.verb} ${info.resource.plural}: the response is ${text === '' ? 'empty' : 'not a JSON object'}`;
     // Without the cause: its message quotes the response, which may be a Secret.
     throw new TransportError(what, { code: 'BAD_JSON' });
   }

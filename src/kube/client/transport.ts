@@ -100,7 +100,7 @@ export class Transport implements AsyncDisposable {
   }
 
   /**
-   * Sends one request and reads the whole JSON response, which may be empty after a DELETE.
+   * Sends one request and reads the whole JSON response, which may be empty after a DELETE, or if it is discarded.
    *
    * @throws {ApiError} for a failure response of the server, {TransportError} when there is no response, or the
    * signal's reason.
@@ -130,7 +130,7 @@ export class Transport implements AsyncDisposable {
         async () => {
           const opened = await this.#open(options, joined.signal, silence);
           if (opened.statusCode < 300) return opened;
-          silence.begin(); // a failure is short, so its whole body may take as long as a byte
+          silence.begin(); // the body of a failure is short: all of it must arrive within the time for one chunk
           const text = await readText(opened).finally(() => silence.end());
           return this.#failure(opened, text, options);
         },

@@ -6,7 +6,7 @@ describe('a failure of the API server', () => {
   for (const why of [
     'GET 10.0.0.1/api/v1/namespaces/ns/secrets/key: no response within 30000 ms',
     'etcdserver: leader changed',
-    'get secrets: the response is not JSON',
+    'get secrets: the response is not a JSON object',
   ]) {
     test(`has nobody recreate a Secret or class: ${why}`, () => {
       const { cure } = failureMeaning(`error getting secret key in namespace ns: ${why}`);

@@ -216,7 +216,7 @@ describe('answers', () => {
     ['null', 'null'],
     ['a text', '"ok"'],
   ] as const) {
-    test(`a success with ${what} is none where an object is expected`, async () => {
+    test(`a success with ${what} is an error where an object is expected`, async () => {
       await using rig = await Rig.start();
       const failure = { name: 'TransportError', code: 'BAD_JSON', sent: true };
       rig.server.next({}, (reply) => reply.text(201, body));
