@@ -15,13 +15,26 @@ describe('a failure of the API server', () => {
     });
   }
 
-  test('is not looked for in the log of the driver', () => {
-    const { cure } = failureMeaning('PUT 10.0.0.1/api/v1/persistentvolumes/a: no response within 30000 ms');
-    assert.doesNotMatch(cure, /driver/);
-    assert.match(cure, /API server/);
+  for (const text of [
+    'PUT 10.0.0.1/api/v1/persistentvolumes/a: no response within 30000 ms',
+    'get persistentvolumes: the response is empty',
+    'Error creating provisioned PV object for claim ns/a: POST 10.0.0.1/api/v1/persistentvolumes: no response within 30000 ms',
+    'Error creating provisioned PV object for claim ns/a: create persistentvolumes: the response is not a JSON object',
+  ]) {
+    test(`has nobody look into the log of the driver or at policies: ${text}`, () => {
+      const { cure } = failureMeaning(text);
+      assert.doesNotMatch(cure, /driver|policy/);
+      assert.match(cure, /see whether the API server responds/);
+    });
+  }
+
+  test('is told apart from a refusal to save the volume', () => {
+    const text =
+      'Error creating provisioned PV object for claim ns/a: persistentvolumes "a" is forbidden: admission webhook "w" denied';
+    assert.match(failureMeaning(text).cure, /such as a policy, a webhook/);
   });
 
-  test('is not what a Secret that is missing is', () => {
+  test('is told apart from a missing Secret', () => {
     const { cure } = failureMeaning('error getting secret key in namespace ns: secrets "key" not found');
     assert.match(cure, /^Create the Secret/);
   });
