@@ -58,7 +58,7 @@ export class HelmRelease {
     await this.#run(['uninstall', this.name, '--ignore-not-found']);
   }
 
-  /** By which side the last revision was applied, `csa` or `ssa`. Helm 4 alone can say it. */
+  /** How the last revision was applied: `csa` (client-side apply) or `ssa` (server-side apply). Only Helm 4 reports it. */
   async applyMethod(): Promise<string | undefined> {
     const text = await this.#run(['get', 'metadata', this.name, '--output', 'json']);
     return (JSON.parse(text) as { applyMethod?: string }).applyMethod;

@@ -41,8 +41,8 @@ unfinished=$(mktemp "$target.XXXXXX")
 packages=$(mktemp)
 trap 'rm -f "$unfinished" "$packages"' EXIT
 
-# In the folder of the module, with its own go.mod and go.sum: what it replaces there would not count in a module that requires it.
-# They pin what is in the released image, and our go.sum pins them.
+# In the folder of the module, with its own go.mod and go.sum: Go ignores the replace directives of a module that another one requires.
+# They pin what is in the released image, and our go.sum pins the module with them.
 go mod download "$module"
 cd "$(go list -m -f '{{.Dir}}' "$module")"
 export CGO_ENABLED=0 GOWORK=off

@@ -7,7 +7,8 @@
 #   --built         compile nothing: exit code 1 where it is missing
 #
 # Prints the path of the finished program on stdout, everything else on stderr. Returns at once when it is there.
-# Otherwise it needs Go (see go.mod for the version) and, on two cores, about five minutes; less for the second of both.
+# Otherwise it needs Go (see go.mod for the version) and, on two cores, about five minutes, or three if the
+# other major version is compiled already.
 #
 #   HELM            a Helm of your own: nothing is compiled
 set -euo pipefail
@@ -53,7 +54,7 @@ if command -v flock >/dev/null; then
     exit 0
   fi
 fi
-echo "build.sh: compiling Helm $version, which takes about five minutes" >&2
+echo "build.sh: compiling Helm $version, which takes minutes" >&2
 unfinished=$(mktemp "$(dirname "$target")/.unfinished-XXXXXX")
 trap 'rm -f "$unfinished"' EXIT
 # Without a stamped version it reports the minor version alone, such as v3.22.
