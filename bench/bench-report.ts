@@ -54,10 +54,10 @@ ${name}
   requests per delete ${requestText(result.deleteRequests, claimCount)}`);
 }
 
-/** The CPU that it took until all volumes were saved, here and elsewhere. Where all CPUs are busy, the pace follows from the sum. */
+/** The CPU that it took until all volumes were saved, in the sidecar and in all other processes. Where all CPUs are busy, the pace follows from the sum. */
 function savedCpuText({ savedCpuMs, savedOtherCpuMs, volumesPerSecond }: Result, claimCount: number): string {
   const busy = (savedCpuMs + savedOtherCpuMs) / 1000 / (claimCount / volumesPerSecond);
-  return `${(savedCpuMs / 1000).toFixed(1)} s of CPU here, ${(savedOtherCpuMs / 1000).toFixed(1)} s in other processes, ${busy.toFixed(2)} CPUs busy`;
+  return `${(savedCpuMs / 1000).toFixed(1)} s of CPU in the sidecar, ${(savedOtherCpuMs / 1000).toFixed(1)} s in other processes, ${busy.toFixed(2)} CPUs busy`;
 }
 
 function requestText(requests: Map<string, number> | undefined, claimCount: number): string {

@@ -20,9 +20,9 @@ const boundWithinMs = 600_000;
  */
 const longLives = 0.2;
 /**
- * Share of the lives that last until the volumes of all deleted claims are undone, at most `restMs`: a sidecar that is killed every few
- * seconds for an hour, and comes to rest never, is nobody's. Records that are open when the API server forgets its history end as unproved:
- * how many these are says how often the process was killed before it could close any, so this share decides about that row.
+ * Share of the lives that last until the volumes of all deleted claims are undone, at most `restMs`: nowhere is a sidecar killed every
+ * few seconds for an hour without ever coming to rest. Records that are still open when the API server forgets its history end as
+ * unproved, so the smaller this share is, the more of them the report has.
  */
 const restedLives = 0.25;
 const restMs = 20_000;

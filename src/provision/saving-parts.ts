@@ -47,7 +47,7 @@ export function savingParts(options: SavingPartsOptions): SavingParts {
     return { store, steps: new UnrecordedSteps({ ...options, provisioner }), recovery: undefined };
   }
   volumes.addTrail(log);
-  // made after the store, as it gives up volumes there that are not saved
+  // by a function: the save guard is made after the store, in which the revoker gives up unsaved volumes
   const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => saveGuard });
   const recentlyServed = new RecentlySaved({ clock: options.clock, lifeMs: recentlyServedMs });
   const parts = { ...options, provisioner, store, recentlyServed };

@@ -11,7 +11,6 @@ export class WriterStatus {
   /** Aborts once nothing can be sent any more: the client is fenced, or `requestSignal` aborted. */
   readonly fencedOrEnded: AbortSignal;
   readonly #options: { journal: ClusterJournalOptions; state: JournalState };
-  /** Aborts every request, once the run has ended or the start was abandoned. */
   readonly #requests = new AbortController();
   #isRunning = false;
   #refusal: Error | undefined;
@@ -24,7 +23,7 @@ export class WriterStatus {
     this.fencedOrEnded = AbortSignal.any([options.journal.client.fenced, this.#requests.signal]);
   }
 
-  /** Of every request. */
+  /** The signal for every request: aborts once the run has ended or the start was abandoned. */
   get requestSignal(): AbortSignal {
     return this.#requests.signal;
   }

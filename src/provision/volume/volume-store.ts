@@ -68,7 +68,7 @@ export interface VolumeStoreParts {
   volumes: Pick<Lister<PersistentVolume>, 'get'>;
   /** Gets the names of saved volumes that the cache does not show yet. */
   recentlySaved: Pick<RecentlySaved, 'add'>;
-  /** Those of the recovery, which is made after the store; it returns undefined for a provisioner that is not `Recoverable`. */
+  /** A function, as the hooks are made after the store. Returns undefined for a provisioner that is not `Recoverable`. */
   saveHooks: () => SaveHooks | undefined;
   recorder: Recorder;
   logger: Logger;
@@ -106,7 +106,7 @@ export async function savePersistentVolume(
   noteSaved(parts, volume);
 }
 
-/** To be called as soon as the API server has the volume, which is remembered until the cache shows it. */
+/** To be called as soon as the API server has the volume: it is remembered until the cache shows it, and the hooks are called. */
 export function noteSaved({ volumes, recentlySaved, saveHooks }: VolumeStoreParts, volume: PersistentVolume): void {
   const { name } = volume.metadata;
   if (volumes.get(name) === undefined) recentlySaved.add(name);
