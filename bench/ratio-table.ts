@@ -55,14 +55,17 @@ export function ratioTable(ours: readonly Result[], peer: readonly Result[]): st
 }
 
 /**
- * Whether the median of the ratios reaches the goal. `unclear` where the turns differ from each other by more than the median does
- * from the goal: the next run may say something else.
+ * Whether the median of the ratios reaches the goal: never where the turns differ from each other by more than the median does from
+ * the goal, since the next run may say something else. A goal that every turn misses is not met, however they differ.
  *
  * @param larger - the ratio is to be at least the goal; else at most.
  */
 export function verdict(ratios: readonly number[], goal: number, larger: boolean): 'met' | 'not met' | 'unclear' {
+  const reaches = (ratio: number): boolean => (larger ? ratio >= goal : ratio <= goal);
+  if (ratios.some((ratio) => Number.isNaN(ratio))) return 'unclear';
+  if (!ratios.some(reaches)) return 'not met';
   const middle = median(ratios);
   const spread = Math.max(...ratios) - Math.min(...ratios);
-  if (!(spread <= Math.abs(middle - goal))) return 'unclear';
-  return (larger ? middle >= goal : middle <= goal) ? 'met' : 'not met';
+  if (spread > Math.abs(middle - goal)) return 'unclear';
+  return reaches(middle) ? 'met' : 'not met';
 }

@@ -18,3 +18,8 @@ test('no goal is met while the turns differ by more than the distance from it', 
   assert.equal(verdict([1.4, 1.25, 1.05], 1.2, false), 'unclear');
   assert.equal(verdict([Number.NaN, 1], 1, false), 'unclear');
 });
+
+test('a goal that every turn misses is not met, however the turns differ', () => {
+  assert.equal(verdict([1.01, 1.2, 1.9], 1, false), 'not met');
+  assert.equal(verdict([0.3, 0.99, 0.6], 1, true), 'not met');
+});
