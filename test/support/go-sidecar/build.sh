@@ -43,9 +43,9 @@ trap 'rm -f "$unfinished" "$packages"' EXIT
 
 # In the folder of the module, with its own go.mod and go.sum: Go ignores the replace directives of a module that another one requires.
 # They pin what is in the released image, and our go.sum pins the module with them.
+export CGO_ENABLED=0 GOWORK=off
 go mod download "$module"
 cd "$(go list -m -f '{{.Dir}}' "$module")"
-export CGO_ENABLED=0 GOWORK=off
 program=./cmd/csi-provisioner
 go list -deps "$program" 2>&1 >"$packages" | show_progress '?' >&2
 go build -v -buildvcs=false -trimpath -ldflags "-X main.version=$version" -o "$unfinished" "$program" 2>&1 |
