@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { untilAborted } from '../../../src/base/abort.ts';
 import type { FoundIntent } from '../../../src/provision/intent-journal/intent-journal.ts';
+import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { ProvisionError } from '../../../src/provision/provisioner.ts';
 import { resource, type Rig } from './rig.ts';
 import { leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
@@ -357,6 +358,23 @@ describe('a volume that could not be saved', () => {
     assert.deepEqual(backend.deleted, [handle]);
     assert.ok(clock.monotonicMs() - sentMs < 60_000, `after ${clock.monotonicMs() - sentMs} ms`);
     await scene.undone();
+    assert.deepEqual(seen.reported, []);
+  });
+
+  test('is deleted at once where it was given up in the background with every request rejected', async () => {
+    const limiter = new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 });
+    const scene = await recoveryScene({ rig: { controller: { save: { kind: 'queue', limiter } } } });
+    await using rig = scene.rig;
+    const { backend, clock, seen, handle } = scene;
+    rig.refuse('create', 'persistentvolumes', { code: 403, reason: 'Forbidden' });
+    rig.startOnly();
+    await rig.until('the failure', () => rig.unsavedLines === 1);
+    backend.shouldProvision = () => false;
+    await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.ok(clock.monotonicMs() < 60_000, `after ${clock.monotonicMs()} ms`);
+    await scene.undone();
+    assert.equal(backend.fulfils.length, 1);
     assert.deepEqual(seen.reported, []);
   });
 
