@@ -48,6 +48,8 @@ const otherFlags = new Set([
     '--local-bases',
     '--unreleased',
     '--every-field',
+    '--count',
+    '--guard-seconds',
   ], // our scripts
   ...['--bundle', '--certificate-identity', '--certificate-oidc-issuer', '--ignore-missing', '--repo'], // to verify a release
   ...['--pod', '--container', '--driver'], // the kubectl plugin
