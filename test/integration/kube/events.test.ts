@@ -97,6 +97,21 @@ describe('EventRecorder', () => {
     }
   });
 
+  test('an event has the name of its object where its own has 253 characters, and no longer', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise((reply, { body }) => reply.json(201, body));
+    await using recorder = recorderOf(rig);
+    const suffixLength = '.'.length + 16; // nanoseconds since 1970 in hexadecimal
+    const names = [253, 254].map((length) => 'v'.repeat(length - suffixLength));
+    for (const name of names) recorder.event({ kind: 'PersistentVolume', name }, 'Normal', 'X', 'm');
+    const requests = await rig.server.requested(2);
+    const own = requests.map(({ body }) => (body as CoreEvent).metadata.name).filter((name) => name.startsWith('v'));
+    assert.deepEqual(
+      own.map(({ length }) => length),
+      [253],
+    );
+  });
+
   test('two recorders name their events about one object apart, also in the same millisecond', async () => {
     await using rig = await Rig.start();
     const { answer, stored } = storing();

@@ -403,6 +403,7 @@ describe('notices', () => {
     [['--volume-name-uuid-length=-2'], /^warn No volume can be named.*"value":-2/],
     [['--worker-threads=0'], /^warn Nothing will be provisioned/],
     [['--enable-capacity', '--capacity-threads=0'], /^warn No capacity will be published/],
+    [['--audit-interval=59s'], /^warn The driver will be asked for all its volumes more than once in a minute/],
     [['--node-deployment', '--leader-election'], /^warn Leader election is left out/],
   ];
   for (const [args, want] of cases) {
@@ -412,6 +413,8 @@ describe('notices', () => {
       assert.match(notices[0] ?? '', want);
     });
   }
+
+  test('an audit every minute is fine', () => assert.deepEqual(noticesOf(['--audit-interval=1m']), []));
 
   test('the whole range of name lengths is fine', () => {
     for (const length of [-1, 0, 32]) assert.deepEqual(noticesOf([`--volume-name-uuid-length=${length}`]), []);

@@ -498,6 +498,20 @@ describe('objects of the driver', () => {
     assert.equal(report.grant, '');
   });
 
+  test('in roles that are not given leave unknown what features need that are on, and no others', async () => {
+    const { findings } = await sidecarOf(
+      {},
+      access().filter(({ kind }) => kind !== 'ClusterRole'),
+    );
+    assert.deepEqual(
+      findings.map(({ level, finding }) => `${level} ${finding}`),
+      ['warning rights-unknown'],
+    );
+    const message = findings[0]?.message ?? '';
+    assert.match(message, /is bound to roles that are not in the manifests: driver\. /);
+    assert.match(message, /needed for provisioning, events is not known/);
+  });
+
   test('of another account that may write Leases are named', async () => {
     const snapshots = [
       {
