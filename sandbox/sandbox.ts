@@ -3,8 +3,8 @@
  * nodes. For demos, driver authors and tests; not a cluster, since nothing runs in its pods.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../src/base/clock.ts';
@@ -18,6 +18,7 @@ import type { NodeDriver, NodeSketch } from './control-plane/create-nodes.ts';
 import { startControlPlane } from './control-plane/control-plane.ts';
 import type { ControlPlaneOptions } from './control-plane/control-plane.ts';
 import { isSandboxKubeconfig, kubeconfigText } from './kubeconfig.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** Everything about a sandbox that can be chosen. */
 export interface SandboxOptions {
@@ -78,7 +79,7 @@ export class Sandbox implements AsyncDisposable {
     const { url, port } = await api.start();
     starting.use(startControlPlane({ ...options.controlPlane, client, logger, clock }));
     const kubeconfig = options.kubeconfigPath ?? (await temporaryPath(starting));
-    await writeFile(kubeconfig, kubeconfigText({ url, ...adminSecrets(api, options.api) }), { mode: 0o600 });
+    await replaceFile(kubeconfig, kubeconfigText({ url, ...adminSecrets(api, options.api) }), { mode: 0o600 });
     return new Sandbox(starting.move(), { api, url, port, kubeconfig });
   }
 
@@ -94,7 +95,7 @@ export class Sandbox implements AsyncDisposable {
     if (found === undefined) throw new Error(`there is no service account ${account.namespace}/${account.name}`);
     const token = api.authentication.mint(account.namespace, account.name, found.metadata.uid ?? '', Infinity);
     const ca = api.ca === undefined ? {} : { ca: api.ca };
-    await writeFile(path, kubeconfigText({ url, token, ...ca }), { mode: 0o600 });
+    await replaceFile(path, kubeconfigText({ url, token, ...ca }), { mode: 0o600 });
   }
 
   /** Stops the controllers, then the API. Safe to repeat. */
@@ -136,9 +137,10 @@ function adminSecrets(api: ApiServer, options: SandboxOptions['api']): { ca?: st
   return { ca: api.ca, token };
 }
 
-/** A kubeconfig of somebody's own is never overwritten; one that an earlier sandbox left is. */
+/** A kubeconfig of somebody's own is never overwritten; one that an earlier sandbox left is. A pipe must not be read. */
 async function refuseForeignFile(path: string): Promise<void> {
-  if (!existsSync(path) || isSandboxKubeconfig(await readFile(path, 'utf8'))) return;
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  if (!isFile || isSandboxKubeconfig(await readFile(path, 'utf8'))) return;
   throw new Error(`--kubeconfig: ${path} is there and not from a sandbox; it stays as it is: name another file`);
 }
 
