@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CodeName } from '../hostpath/call-error.ts';
 import { type Answer, CsiClient, described } from './csi-client.ts';
 import type {
   CreateVolumeRequest,
@@ -13,6 +14,7 @@ import type {
 import { type DriverFacts, readFacts } from './facts.ts';
 import type { BenchOptions } from './bench-options.ts';
 import type { KubernetesBench } from './kubernetes-bench.ts';
+import type { NodeDeployment } from './node-deployment.ts';
 import { Ledger } from './ledger.ts';
 import { CheckFailed, CheckSkipped } from './outcome.ts';
 
@@ -35,6 +37,10 @@ export class Bench implements Disposable {
   restartDriver: (() => Promise<void>) | undefined;
   /** The sandbox, started when it is first needed. */
   kubernetes: () => Promise<KubernetesBench> = () => Promise.reject(new CheckSkipped('there is no sandbox'));
+
+  /** The driver as it runs with node deployment, started when it is first needed. */
+  nodeDeployment: () => Promise<NodeDeployment> = () =>
+    Promise.reject(new CheckSkipped('no driver can be started for a node: --node-driver-command is not given'));
 
   private constructor(options: BenchOptions, parts: Pick<Bench, 'facts' | 'answers' | 'client'>) {
     this.options = options;
@@ -116,7 +122,7 @@ export class Bench implements Disposable {
     this.ledger.uncertain.set(request.name, request);
     const answer = await this.client.call('CreateVolume', request);
     if (answer.ok) this.ledger.created(request, answer.response.volume ?? {});
-    else if (isFinal(answer)) this.ledger.uncertain.delete(request.name);
+    else if (isFinalCode(answer.code)) this.ledger.uncertain.delete(request.name);
     return answer;
   }
 
@@ -223,6 +229,22 @@ export class Bench implements Disposable {
     return described(answer, this.options.timeoutMs);
   }
 
+  /** Remembers what ListVolumes has before anything is made. */
+  async noteListed(): Promise<void> {
+    if (this.facts.controller.has('LIST_VOLUMES')) this.listedBefore = await this.#listedIds().catch(() => undefined);
+  }
+
+  /** Ids that ListVolumes has now and had not before. Undefined where it cannot say. @throws {CheckFailed} */
+  async listedSince(): Promise<string[] | undefined> {
+    const { listedBefore } = this;
+    if (listedBefore === undefined) return undefined;
+    return [...(await this.#listedIds())].filter((id) => !listedBefore.has(id));
+  }
+
+  async #listedIds(): Promise<Set<string>> {
+    return new Set((await this.list()).map(({ volume_id: id = '' }) => id));
+  }
+
   /** Every volume that ListVolumes has. @throws {CheckFailed} */
   async list(): Promise<Volume[]> {
     const volumes: Volume[] = [];
@@ -250,10 +272,9 @@ export class Bench implements Disposable {
   }
 }
 
-/** Whether a failed CreateVolume has certainly left nothing behind. */
-function isFinal(answer: Answer<unknown>): boolean {
-  const uncertain = ['CANCELLED', 'DEADLINE_EXCEEDED', 'UNAVAILABLE', 'ABORTED', 'UNKNOWN', 'INTERNAL'];
-  return !answer.ok && !uncertain.includes(answer.code);
+/** Whether a CreateVolume that failed with the code has certainly left nothing behind. */
+export function isFinalCode(code: CodeName): boolean {
+  return !['CANCELLED', 'DEADLINE_EXCEEDED', 'UNAVAILABLE', 'ABORTED', 'UNKNOWN', 'INTERNAL'].includes(code);
 }
 
 /** @throws {CheckSkipped} when there is none: that is the finding of another check. */

@@ -9,6 +9,7 @@ import { faultChecks } from './fault-checks.ts';
 import { identityChecks } from './identity-checks.ts';
 import { leakChecks } from './leak-checks.ts';
 import { lookupChecks } from './lookup-checks.ts';
+import { nodeDeploymentChecks } from './node-deployment-checks.ts';
 import { publishChecks } from './publish-checks.ts';
 
 /** Every check, in the order in which they are made: what a check needs is before it. */
@@ -22,6 +23,7 @@ export const catalogue: readonly Check[] = ordered([
   ...copyChecks,
   ...claimChecks,
   ...faultChecks,
+  ...nodeDeploymentChecks,
   ...answerChecks,
   ...leakChecks,
 ]);

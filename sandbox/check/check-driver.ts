@@ -8,6 +8,7 @@ import type { Check, CheckResult } from './check.ts';
 import { cleanUp } from './clean-up.ts';
 import type { DriverProgram } from './driver-program.ts';
 import { KubernetesBench } from './kubernetes-bench.ts';
+import { NodeDeployment, type StartNodeDriver } from './node-deployment.ts';
 import { runChecks } from './runner.ts';
 import { waitForDriver } from './wait-for-driver.ts';
 import { CheckFailed } from './outcome.ts';
@@ -21,6 +22,8 @@ export interface CheckDriverOptions {
   readonly waitMs: number;
   /** The driver's process, which starts again whenever it is killed. Undefined: nobody knows how. */
   readonly driver?: Pick<DriverProgram, 'kill' | 'lastWords'> | undefined;
+  /** Starts the driver for a node of its own. Undefined: nobody knows how. */
+  readonly startNodeDriver?: StartNodeDriver | undefined;
   /** Folder for the sidecar's log. Default: it goes with the sandbox. */
   readonly logFolder?: string | undefined;
   /** Ends the run early; what was made is removed. */
@@ -34,42 +37,45 @@ const parts = ['driver', 'kubernetes', 'answers'] as const;
 
 /** @returns the results; fewer than checks when the signal has ended it. Never rejects for what a driver does. */
 export async function checkDriver(options: CheckDriverOptions): Promise<CheckResult[]> {
-  const { checks, limitMs, signal, report, leftBehind = () => undefined } = options;
+  const { checks, limitMs, waitMs, logFolder, signal, report, startNodeDriver, leftBehind = () => undefined } = options;
   using bench = await Bench.start(options.bench);
-  await using sandbox = new LazySandbox(bench, options);
+  await using sandbox = new Lazy(() => KubernetesBench.start(bench, { logFolder, signal }));
+  await using perNode = new Lazy((start: StartNodeDriver) =>
+    NodeDeployment.start({ bench: options.bench, start, waitMs, logFolder, signal, leftBehind }),
+  );
   bench.kubernetes = () => sandbox.started();
+  if (startNodeDriver !== undefined) bench.nodeDeployment = () => perNode.started(startNodeDriver);
   bench.restartDriver = restarting(bench, options);
-  if (bench.facts.controller.has('LIST_VOLUMES')) {
-    bench.listedBefore = await bench.list().then(ids, () => undefined);
-  }
+  await bench.noteListed();
   const results: CheckResult[] = [];
+  const stop = async (): Promise<void> => {
+    await sandbox.stop();
+    await perNode.stop();
+  };
   try {
     for (const part of parts) {
       const own = checks.filter((check) => check.part === part);
       results.push(...(await runChecks({ bench, checks: own, limitMs, signal, report }, results)));
-      if (part === 'kubernetes') await sandbox.stop();
+      if (part === 'kubernetes') await stop();
     }
   } finally {
-    await sandbox.stop();
+    await stop();
     for (const text of await cleanUp(bench)) leftBehind(text);
   }
   return results;
 }
 
-/** The sandbox, started once, when it is first needed. */
-class LazySandbox implements AsyncDisposable {
-  readonly #bench: Bench;
-  readonly #options: CheckDriverOptions;
-  #starting: Promise<KubernetesBench> | undefined;
+/** Something that is started once, when it is first needed. */
+class Lazy<T extends AsyncDisposable, Options extends unknown[]> implements AsyncDisposable {
+  readonly #start: (...options: Options) => Promise<T>;
+  #starting: Promise<T> | undefined;
 
-  constructor(bench: Bench, options: CheckDriverOptions) {
-    this.#bench = bench;
-    this.#options = options;
+  constructor(start: (...options: Options) => Promise<T>) {
+    this.#start = start;
   }
 
-  started(): Promise<KubernetesBench> {
-    const { logFolder, signal } = this.#options;
-    this.#starting ??= KubernetesBench.start(this.#bench, { logFolder, signal });
+  started(...options: Options): Promise<T> {
+    this.#starting ??= this.#start(...options);
     return this.#starting;
   }
 
@@ -98,8 +104,4 @@ function restarting(bench: Bench, { driver, waitMs, signal }: CheckDriverOptions
     }
     await bench.callable();
   };
-}
-
-function ids(volumes: readonly { volume_id?: string }[]): Set<string> {
-  return new Set(volumes.map(({ volume_id: id = '' }) => id));
 }

@@ -30,6 +30,7 @@ export interface CheckSettings {
   readonly junit: string | undefined;
   readonly json: string | undefined;
   readonly driverCommand: string | undefined;
+  readonly nodeDriverCommand: string | undefined;
   /** Empty: the one of PATH. */
   readonly sanity: string | undefined;
   readonly logFolder: string | undefined;
@@ -46,6 +47,8 @@ Exit code 0: no check failed; 1: a check failed, or the driver is not ready; 2: 
   --csi-address PATH         the driver's socket, or unix:///path
   --driver-command COMMAND   starts the driver with sh -c; it is also killed during calls and started again. Without it the driver
                              must be running already, and the checks that kill it are skipped
+  --node-driver-command COMMAND  starts the driver of one node with sh -c, at the socket $CSI_ADDRESS for the node $NODE_NAME, for
+                             the checks of node deployment, which are skipped without it
   --class-parameter KEY=VALUE    a parameter of the StorageClass; repeatable
   --mutable-parameter KEY=VALUE  a parameter that ControllerModifyVolume accepts; repeatable
   --secret KEY=VALUE         goes with every call that takes secrets; repeatable
@@ -91,6 +94,7 @@ export function parseCheckFlags(argv: readonly string[]): CheckCommand {
       junit: reportFile('--junit', values.junit),
       json: reportFile('--json', values.json),
       driverCommand: notEmpty('--driver-command', values['driver-command'], 'give the command that starts your driver'),
+      nodeDriverCommand: nodeDriverCommand(values['node-driver-command']),
       sanity: values.sanity,
       logFolder: folder('--log', values.log),
     },
@@ -104,6 +108,7 @@ function parse(argv: readonly string[]) {
       options: {
         'csi-address': { type: 'string' },
         'driver-command': { type: 'string' },
+        'node-driver-command': { type: 'string' },
         'class-parameter': { type: 'string', multiple: true, default: [] },
         'mutable-parameter': { type: 'string', multiple: true, default: [] },
         secret: { type: 'string', multiple: true, default: [] },
@@ -199,6 +204,14 @@ function known(id: string): string {
 function notEmpty(flag: string, text: string | undefined, wayOut: string): string | undefined {
   if (text?.trim() === '') throw new CheckFlagError(`${flag} is empty; ${wayOut}`);
   return text;
+}
+
+/** A command that uses one socket for all nodes would take it from the driver that runs there. */
+function nodeDriverCommand(text: string | undefined): string | undefined {
+  if (text === undefined || text.includes('CSI_ADDRESS')) return text;
+  throw new CheckFlagError(
+    '--node-driver-command must use $CSI_ADDRESS, the socket of the node; also give it $NODE_NAME',
+  );
 }
 
 function reportFile(flag: string, text: string | undefined): string | undefined {

@@ -1,10 +1,9 @@
 /** What happens to claims in Kubernetes, with the sidecar between them and the driver. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Node, resources, type StorageCapacity } from '../control-plane/objects.ts';
-import { matchesNodeSelector } from '../control-plane/selectors.ts';
+import { resources, type StorageCapacity } from '../control-plane/objects.ts';
 import type { Bench } from './bench.ts';
 import type { Check, Findings } from './check.ts';
-import { type ClaimWishes, type KubernetesBench, namespace } from './kubernetes-bench.ts';
+import type { ClaimWishes, KubernetesBench } from './kubernetes-bench.ts';
 import { makeSnapshotObjects } from './kubernetes-objects.ts';
 
 const part = 'kubernetes';
@@ -101,30 +100,16 @@ async function late(bench: Bench, findings: Findings): Promise<void> {
 }
 
 async function onNode(kubernetes: KubernetesBench, node: string, findings: Findings): Promise<void> {
-  const { client } = kubernetes;
-  const name = kubernetes.claim({ late: true });
-  client.create(resources.pods, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, namespace },
-    spec: {
-      nodeSelector: { 'kubernetes.io/hostname': node },
-      containers: [{ name: 'main', image: 'none' }],
-      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: name } }],
-    },
-  });
+  const name = kubernetes.claimOfPod(node);
   const bound = await kubernetes.bound(name);
-  const affinity = bound.volume.spec.nodeAffinity?.required;
-  if (affinity !== undefined && !matchesNodeSelector(affinity, client.get(resources.nodes, { name: node }) as Node)) {
+  if (kubernetes.admits(bound.volume, node)) {
+    await kubernetes.scheduled(name, `the pod on ${node} with its volume is not scheduled`);
+  } else {
     findings.fail(
       `the volume for a pod on ${node} cannot be used there: ${JSON.stringify(bound.volume.spec.nodeAffinity)}`,
     );
-  } else {
-    const scheduled = () =>
-      (client.get(resources.pods, { namespace, name })?.['spec'] as { nodeName?: string }).nodeName;
-    await kubernetes.until(scheduled, `the pod on ${node} with its volume is not scheduled`);
   }
-  client.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 });
+  kubernetes.removePod(name);
   await kubernetes.remove(bound);
 }
 

@@ -8,6 +8,8 @@ export interface DriverProgramOptions {
   readonly command: string;
   /** Takes what it prints. Default: nothing does. */
   readonly logFile?: string | undefined;
+  /** Added to this process's environment. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 const graceMs = 5000;
@@ -17,6 +19,7 @@ const maxLineLength = 300;
 /** A driver that is started again whenever it ends, as a kubelet does; it and its children end together. */
 export class DriverProgram implements AsyncDisposable {
   readonly #command: string;
+  readonly #env: NodeJS.ProcessEnv;
   readonly #log: WriteStream | undefined;
   #child: ChildProcess | undefined;
   #stopping = false;
@@ -24,8 +27,9 @@ export class DriverProgram implements AsyncDisposable {
   #lastLine = '';
   readonly #running: Promise<void>;
 
-  private constructor({ command, logFile }: DriverProgramOptions) {
+  private constructor({ command, logFile, env }: DriverProgramOptions) {
     this.#command = command;
+    this.#env = { ...process.env, ...env };
     this.#log = logFile === undefined ? undefined : createWriteStream(logFile, { flags: 'a' });
     this.#running = this.#keep();
   }
@@ -60,7 +64,8 @@ export class DriverProgram implements AsyncDisposable {
 
   async #keep(): Promise<void> {
     do {
-      const child = spawn('sh', ['-c', this.#command], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+      const stdio = ['ignore', 'pipe', 'pipe'] as const;
+      const child = spawn('sh', ['-c', this.#command], { detached: true, stdio: [...stdio], env: this.#env });
       this.#child = child;
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => this.#printed(text));
       const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];

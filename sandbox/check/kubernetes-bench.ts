@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxClient, SandboxObject } from '../api/client.ts';
-import { type LocalCluster, startCluster } from '../cluster/cluster.ts';
-import { type Claim, resources, type Volume } from '../control-plane/objects.ts';
+import { type ClusterOptions, type LocalCluster, startCluster } from '../cluster/cluster.ts';
+import { type Claim, type Node, resources, type Volume } from '../control-plane/objects.ts';
+import { matchesNodeSelector } from '../control-plane/selectors.ts';
 import type { BenchOptions } from './bench-options.ts';
 import type { DriverFacts } from './facts.ts';
 import type { Ledger } from './ledger.ts';
@@ -31,6 +32,16 @@ export interface BoundClaim {
   readonly volume: Volume;
   /** The driver's id of the volume. */
   readonly handle: string;
+}
+
+/** How the sandbox is started. */
+export interface KubernetesBenchOptions {
+  readonly logFolder: string | undefined;
+  readonly signal: AbortSignal;
+  /** The nodes, each with the socket of its own driver and a sidecar with `--node-deployment`. Default: one sidecar for all. */
+  readonly perNode?: readonly { readonly node: string; readonly socketPath: string }[];
+  /** Takes each call of a sidecar. Default: nothing does. */
+  readonly observe?: ClusterOptions['observe'];
 }
 
 /** What the sandbox needs of the bench. */
@@ -65,20 +76,20 @@ export class KubernetesBench implements AsyncDisposable {
   /** @throws when the sandbox cannot be started with this driver; nothing is left running then. */
   static async start(
     bench: DriverUnderCheck,
-    { logFolder, signal }: { logFolder: string | undefined; signal: AbortSignal },
+    { logFolder, signal, perNode, observe }: KubernetesBenchOptions,
   ): Promise<KubernetesBench> {
     const folder = await mkdtemp(path.join(tmpdir(), 'check-'));
     const faultFile = path.join(folder, 'faults');
     const faults: string[] = [];
-    const { nodes: further } = bench.options;
-    const own = ['node-1', 'node-2'].filter((name) => further.every((other) => other.name !== name));
-    const nodes = [...own.map((name) => ({ name, segments: {} })), ...further];
+    const nodes = perNode?.map(({ node }) => ({ name: node, segments: {} })) ?? centralNodes(bench.options);
     const cluster = await startCluster({
-      driverSocket: bench.options.socketPath,
+      driverSocket: perNode?.[0]?.socketPath ?? bench.options.socketPath,
       nodes,
-      sidecarFlags: sidecarFlags(bench),
+      ...(perNode && { nodeSockets: perNode, nodeDeployment: true }),
+      sidecarFlags: [...sidecarFlags(bench), ...(perNode === undefined ? centralFlags(bench) : perNodeFlags)],
       sidecarEnv: { POD_NAME: 'check' },
       faultFile,
+      observe,
       signal,
       report: (text) => void faults.push(text),
       ...(logFolder !== undefined && { logFolder }),
@@ -120,6 +131,40 @@ export class KubernetesBench implements AsyncDisposable {
       },
     });
     return name;
+  }
+
+  /** Makes a claim with late binding, and a pod on the node that uses it. @returns the name of both. */
+  claimOfPod(node: string): string {
+    const name = this.claim({ late: true });
+    this.client.create(resources.pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace },
+      spec: {
+        nodeSelector: { 'kubernetes.io/hostname': node },
+        containers: [{ name: 'main', image: 'none' }],
+        volumes: [{ name: 'data', persistentVolumeClaim: { claimName: name } }],
+      },
+    });
+    return name;
+  }
+
+  /** Waits until the pod has its node. @throws {CheckFailed} after a while. */
+  async scheduled(name: string, otherwise: string): Promise<void> {
+    const pod = () => this.client.get(resources.pods, { namespace, name })?.['spec'] as { nodeName?: string };
+    await this.until(() => pod().nodeName, otherwise);
+  }
+
+  removePod(name: string): void {
+    this.client.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 });
+  }
+
+  /** Whether the node affinity of the volume admits the node. */
+  admits({ spec }: Volume, node: string): boolean {
+    const affinity = spec.nodeAffinity?.required;
+    return (
+      affinity === undefined || matchesNodeSelector(affinity, this.client.get(resources.nodes, { name: node }) as Node)
+    );
   }
 
   /** Waits until the claim is Bound. @throws {CheckFailed} after a while, with the last event of the claim. */
@@ -181,11 +226,18 @@ function timeOf(event: SandboxObject): string {
   return lastTimestamp ?? eventTime ?? event.metadata.creationTimestamp ?? '';
 }
 
-function sidecarFlags({ facts, options }: DriverUnderCheck): string[] {
-  return [
-    `--timeout=${options.timeoutMs}ms`,
-    '--retry-interval-start=200ms',
-    '--retry-interval-max=2s',
-    ...(facts.controller.has('GET_CAPACITY') ? ['--capacity-for-immediate-binding'] : []),
-  ];
+function centralNodes({ nodes: further }: BenchOptions): BenchOptions['nodes'] {
+  const own = ['node-1', 'node-2'].filter((name) => further.every((other) => other.name !== name));
+  return [...own.map((name) => ({ name, segments: {} })), ...further];
 }
+
+function sidecarFlags({ options }: DriverUnderCheck): string[] {
+  return [`--timeout=${options.timeoutMs}ms`, '--retry-interval-start=200ms', '--retry-interval-max=2s'];
+}
+
+function centralFlags({ facts }: DriverUnderCheck): string[] {
+  return facts.controller.has('GET_CAPACITY') ? ['--capacity-for-immediate-binding'] : [];
+}
+
+/** The nodes agree soon, and still by chance. */
+const perNodeFlags = ['--node-deployment-base-delay=500ms', '--node-deployment-max-delay=2s'];

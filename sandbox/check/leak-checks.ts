@@ -26,12 +26,9 @@ export const leakChecks: readonly Check[] = [
 ];
 
 async function leftInList(bench: Bench, findings: Findings): Promise<void> {
-  const { listedBefore } = bench;
-  if (listedBefore === undefined) throw new CheckSkipped('ListVolumes failed at the start');
+  if (bench.listedBefore === undefined) throw new CheckSkipped('ListVolumes failed at the start');
   const left = await settled(async () =>
-    (await bench.list())
-      .map(({ volume_id: id = '' }) => id)
-      .filter((id) => !listedBefore.has(id) && !bench.ledger.volumes.has(id)),
+    ((await bench.listedSince()) ?? []).filter((id) => !bench.ledger.volumes.has(id)),
   );
   const deleted = left.filter((id) => bench.ledger.everMade.has(id));
   const unknown = left.filter((id) => !bench.ledger.everMade.has(id));
@@ -66,7 +63,8 @@ async function leftByLookup(bench: Bench, findings: Findings): Promise<void> {
   if (left.length > 0) findings.fail(`deleted with OK, but ValidateVolumeCapabilities still finds: ${some(left)}`);
 }
 
-async function settled(read: () => Promise<string[]>): Promise<string[]> {
+/** Reads until nothing is left, for a while. */
+export async function settled(read: () => Promise<string[]>): Promise<string[]> {
   const end = Date.now() + patienceMs;
   for (;;) {
     const left = await read();
@@ -75,7 +73,7 @@ async function settled(read: () => Promise<string[]>): Promise<string[]> {
   }
 }
 
-function some(ids: readonly string[]): string {
+export function some(ids: readonly string[]): string {
   const shown = ids.slice(0, 5).join(', ');
   return ids.length > 5 ? `${shown} and ${ids.length - 5} more` : shown;
 }

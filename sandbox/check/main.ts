@@ -9,6 +9,7 @@ import { checkDriver } from './check-driver.ts';
 import type { CheckResult } from './check.ts';
 import { DriverProgram } from './driver-program.ts';
 import { junitText } from './junit.ts';
+import type { StartNodeDriver } from './node-deployment.ts';
 import { exitCode, resultText, summaryText } from './report.ts';
 import { runSanity } from './sanity.ts';
 import { waitForDriver } from './wait-for-driver.ts';
@@ -48,6 +49,7 @@ async function run(settings: CheckSettings, signal: AbortSignal): Promise<number
     limitMs: settings.checkTimeoutMs,
     waitMs,
     driver,
+    startNodeDriver: nodeDrivers(settings),
     logFolder,
     signal,
     report: (result) => void print(resultText(result)),
@@ -70,7 +72,20 @@ async function startDriver({
     throw new CheckFlagError(`--driver-command: a driver runs at ${socketPath} already; end it, or leave the flag out`);
   }
   const logFile = logFolder === undefined ? undefined : path.join(logFolder, 'driver.log');
-  return DriverProgram.start({ command: driverCommand, logFile });
+  return DriverProgram.start({ command: driverCommand, logFile, env: placeOf({ node: 'node-1', socketPath }) });
+}
+
+function nodeDrivers({ nodeDriverCommand: command, logFolder }: CheckSettings): StartNodeDriver | undefined {
+  if (command === undefined) return undefined;
+  return (place) => {
+    const logFile = logFolder === undefined ? undefined : path.join(logFolder, `driver-${place.node}.log`);
+    return DriverProgram.start({ command, logFile, env: placeOf(place) });
+  };
+}
+
+/** What the command of a driver finds in its environment, under the names that manifests use. */
+function placeOf({ node, socketPath }: { node: string; socketPath: string }): Record<string, string> {
+  return { NODE_NAME: node, CSI_ADDRESS: socketPath };
 }
 
 /** Of its tests those that passed are counted, the others shown. */

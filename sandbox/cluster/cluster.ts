@@ -12,7 +12,7 @@ import { Sandbox } from '../sandbox.ts';
 import type { SandboxOptions } from '../sandbox.ts';
 import { ChildProgram } from './child-program.ts';
 import type { CallFault } from '../proxy/call-fault.ts';
-import { CallProxy } from '../proxy/call-proxy.ts';
+import { CallProxy, type ObservedCall } from '../proxy/call-proxy.ts';
 import { FaultSource } from '../proxy/fault-source.ts';
 import type { DriverFacts } from './driver-client.ts';
 import { watchDriver } from './driver-watch.ts';
@@ -37,6 +37,8 @@ export interface ClusterOptions {
   readonly nodes?: readonly GivenNode[];
   /** Sockets of node plugins, where they are not the driver's. */
   readonly nodeSockets?: readonly NodeSocket[];
+  /** Runs a sidecar with `--node-deployment` for each of these sockets, which name their nodes, instead of one. */
+  readonly nodeDeployment?: boolean;
   /** Of both classes that are made for the driver. */
   readonly classParameters?: Readonly<Record<string, string>>;
   /** Of the API and its controllers. */
@@ -53,6 +55,8 @@ export interface ClusterOptions {
   readonly faults?: readonly CallFault[];
   /** A file with further faults, read again when it changes. */
   readonly faultFile?: string | undefined;
+  /** Takes each call of a sidecar that has reached a driver, at its end. Default: nothing does. */
+  readonly observe?: ((call: ObservedCall, sidecar: SidecarPlace) => void) | undefined;
   /** Aborts the start. */
   readonly signal?: AbortSignal;
   /** Takes what people want to know as it happens: what is waited for, and which process died. */
@@ -127,25 +131,32 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   for (const socketPath of new Set([driverSocket, ...nodeSockets.map((each) => each.socketPath)])) {
     cleanup.use(watchDriver({ socketPath, register, report }));
   }
-  const { faults = [], faultFile } = options;
-  let calledSocket = driverSocket;
-  if (faults.length > 0 || faultFile !== undefined) {
-    calledSocket = path.join(folder, 'proxy.sock');
-    const source = new FaultSource({ faults, file: faultFile });
-    cleanup.use(await CallProxy.start({ driverSocket, socketPath: calledSocket, faults: source, report }));
-  }
-  const connections = [`--csi-address=${calledSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
-  const { sidecarProgram = [sidecarFile()], sidecarFlags = [], sidecarEnv = {} } = options;
+  const { faults = [], faultFile, observe, sidecarProgram = [sidecarFile()], sidecarFlags = [] } = options;
+  const source = new FaultSource({ faults, file: faultFile });
+  const isSpoiled = faults.length > 0 || faultFile !== undefined;
   const capacity = publishesCapacity(driver, sidecarFlags) ? capacityFlags : [];
-  await keep(async (stop) => {
-    const sidecar = new ChildProgram({
-      what: 'sidecar',
-      args: [...sidecarProgram, ...connections, ...capacity, ...sidecarFlags],
-      logFile: logFile('sidecar'),
-      env: { NAMESPACE: sidecarAccount.namespace, ...sidecarEnv },
+  const sidecars = sidecarPlaces(options, driverSocket);
+  for (const [index, place] of sidecars.entries()) {
+    let calledSocket = place.driverSocket;
+    if (isSpoiled || observe !== undefined) {
+      calledSocket = path.join(folder, `proxy-${index}.sock`);
+      const { driverSocket } = place;
+      const proxy = { driverSocket, socketPath: calledSocket, faults: source, report };
+      cleanup.use(await CallProxy.start({ ...proxy, observe: observe && ((call) => observe(call, place)) }));
+    }
+    const { what, node } = place;
+    const connections = [`--csi-address=${calledSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
+    const onNode = node === undefined ? {} : { NODE_NAME: node };
+    await keep(async (stop) => {
+      const sidecar = new ChildProgram({
+        what,
+        args: [...sidecarProgram, ...connections, ...capacity, ...place.flags, ...sidecarFlags],
+        logFile: logFile(what),
+        env: { NAMESPACE: sidecarAccount.namespace, ...onNode, ...options.sidecarEnv },
+      });
+      return await started(sidecar, sidecar.logs('Started provisioner controller'), stop);
     });
-    return await started(sidecar, sidecar.logs('Started provisioner controller'), stop);
-  });
+  }
   const owned = cleanup.move();
   return {
     folder,
@@ -154,12 +165,35 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
     client,
     driver,
     driverSocket,
-    logFiles: [logFile('sidecar'), ...(options.driverSocket === undefined ? [logFile('driver')] : [])],
+    logFiles: [
+      ...sidecars.map(({ what }) => logFile(what)),
+      ...(options.driverSocket === undefined ? [logFile('driver')] : []),
+    ],
     volumesFolder: options.driverSocket === undefined ? path.join(stateFolder, 'volumes') : undefined,
     leftovers: () => leftovers(client),
     keepLogs: () => logs.keep(),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** A sidecar, and where it runs. */
+export interface SidecarPlace {
+  /** `sidecar`, or `sidecar-NODE`. */
+  readonly what: string;
+  /** Undefined: it serves all nodes. */
+  readonly node: string | undefined;
+  readonly driverSocket: string;
+  readonly flags: readonly string[];
+}
+
+function sidecarPlaces({ nodeDeployment, nodeSockets = [] }: ClusterOptions, driverSocket: string): SidecarPlace[] {
+  if (nodeDeployment !== true) return [{ what: 'sidecar', node: undefined, driverSocket, flags: [] }];
+  return nodeSockets.map(({ node = '', socketPath }) => ({
+    what: `sidecar-${node}`,
+    node,
+    driverSocket: socketPath,
+    flags: ['--node-deployment'],
+  }));
 }
 
 /** The program once it is ready; ended when it does not get there. */

@@ -14,6 +14,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import net from 'node:net';
+import type { Readable } from 'node:stream';
 import { status } from '@grpc/grpc-js';
 import type { CodeName } from '../hostpath/call-error.ts';
 import type { FaultAction } from './call-fault.ts';
@@ -30,6 +31,20 @@ export interface CallProxyOptions {
   readonly faults: FaultSource;
   /** Takes a line about each fault. */
   readonly report: (text: string) => void;
+  /** Takes each call that has reached the driver, at its end. Default: nothing does. */
+  readonly observe?: ((call: ObservedCall) => void) | undefined;
+}
+
+/** A call that has ended. */
+export interface ObservedCall {
+  /** Such as `/csi.v1.Controller/CreateVolume`. */
+  readonly path: string;
+  /** The message; undefined where the caller ended before. */
+  readonly request: Buffer | undefined;
+  /** Of gRPC; 0 is OK. */
+  readonly code: number;
+  /** The message that the caller got; undefined for none. */
+  readonly response: Buffer | undefined;
 }
 
 /** A call of the sidecar. */
@@ -114,14 +129,30 @@ export class CallProxy implements AsyncDisposable {
   }
 
   #forward({ stream, headers, driver, cut }: Call, fault: FaultAction | undefined): void {
+    const { observe } = this.#options;
     const call = driver.request(headers, { endStream: false });
     call.on('error', () => stream.close(NGHTTP2_CANCEL));
+    const request = observe && collected(stream);
+    let response: (() => Buffer) | undefined;
+    let trailers: IncomingHttpHeaders = {};
+    let observed = false;
+    const end = (): void => {
+      if (observed) return;
+      observed = true;
+      observe?.({
+        path: String(headers[HTTP2_HEADER_PATH]),
+        request: messageOf(request?.()),
+        code: Number(trailers['grpc-status'] ?? status.UNKNOWN),
+        response: messageOf(response?.()),
+      });
+    };
+    call.once('close', end);
     stream.once('close', () => call.close(stream.rstCode === 0 ? undefined : stream.rstCode));
     stream.pipe(call);
     if (fault?.kind === 'kill') stream.once('end', () => setImmediate(() => this.#kill()));
-    let trailers: IncomingHttpHeaders = {};
     call.once('trailers', (received: IncomingHttpHeaders) => (trailers = received));
-    call.once('response', (response, flags) => {
+    call.once('response', (answer, flags) => {
+      if (answer['grpc-status'] !== undefined) trailers = answer; // a response that is an error alone
       if (fault?.kind === 'drop' || fault?.kind === 'kill') call.resume();
       else if (fault?.kind === 'cut') cut();
       else if (fault?.kind === 'late') void unlessClosed(stream, fault.ms).then(respond);
@@ -129,8 +160,13 @@ export class CallProxy implements AsyncDisposable {
       function respond(): void {
         if (stream.closed) return;
         const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-        stream.once('wantTrailers', () => stream.sendTrailers(trailers));
-        stream.respond(response, { endStream, waitForTrailers: !endStream });
+        stream.once('wantTrailers', () => {
+          end(); // before the caller has all of it
+          stream.sendTrailers(trailers);
+        });
+        if (endStream) end();
+        stream.respond(answer, { endStream, waitForTrailers: !endStream });
+        response = observe && collected(call);
         if (!endStream) call.pipe(stream);
       }
     });
@@ -142,6 +178,18 @@ export class CallProxy implements AsyncDisposable {
     if (pid === undefined) report(`Fault: no process of this user listens on ${driverSocket}, so none was killed`);
     else process.kill(pid, 'SIGKILL');
   }
+}
+
+/** What comes of a stream from now on. */
+function collected(stream: Readable): () => Buffer {
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks);
+}
+
+/** A unary call has one message, after a byte for its compression, which nobody uses here, and four for its length. */
+function messageOf(body: Buffer | undefined): Buffer | undefined {
+  return body === undefined || body.length < 5 || body[0] !== 0 ? undefined : body.subarray(5);
 }
 
 /** A response that is an error alone. */

@@ -24,6 +24,7 @@ describe('the flags of csi-sandbox check', () => {
       says: /--junit: there is no folder \/no\/such\/folder; make it/,
     },
     { flags: [address, '--driver-command= '], says: /--driver-command is empty/ },
+    { flags: [address, '--node-driver-command=./driver'], says: /--node-driver-command must use \$CSI_ADDRESS/ },
     { flags: [address, '--strong'], says: /Unknown option '--strong'.*; see csi-sandbox check --help/ },
   ];
   for (const { flags, says } of wrong) {

@@ -19,11 +19,16 @@ async function temporaryFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
+const sampleDriverProgram = `exec '${process.execPath}' '${programFile('hostpath-driver')}'`;
+
 /** The shell's words that start the sample driver. */
 function sampleDriver(folder: string): string {
   const flags = ['--attach', '--topology=zone=a', '--topology=zone=b', `--state-dir=${folder}/state`];
-  return `exec '${process.execPath}' '${programFile('hostpath-driver')}' --csi-address=${folder}/csi.sock ${flags.join(' ')}`;
+  return `${sampleDriverProgram} --csi-address=${folder}/csi.sock ${flags.join(' ')}`;
 }
+
+/** The same for each node. */
+const nodeDriver = `${sampleDriverProgram} --csi-address=$CSI_ADDRESS --state-dir=$(dirname $CSI_ADDRESS)/state --topology=node=$NODE_NAME --node-id=$NODE_NAME`;
 
 async function volumesLeft(socketFolder: string): Promise<string[]> {
   await using driver = await HostpathProcess.start({ home: socketFolder });
@@ -39,6 +44,7 @@ describe('csi-sandbox check', () => {
       'check',
       `--csi-address=${folder}/csi.sock`,
       `--driver-command=${sampleDriver(folder)}`,
+      `--node-driver-command=${nodeDriver}`,
       '--node=far=zone=b',
       '--mutable-parameter=tier=fast',
       '--timeout=5s',

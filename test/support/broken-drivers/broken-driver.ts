@@ -28,10 +28,15 @@ export interface BrokenDriverOptions {
   readonly spoils: Readonly<Record<string, Spoil>>;
   /** Of the sample driver, besides those that every broken driver has. */
   readonly flags?: readonly string[];
+  /** The node that it serves alone, and where it listens. Default: two segments, and a socket in a folder of its own. */
+  readonly place?: { readonly node: string; readonly socketPath: string };
 }
 
-/** Every broken driver has all capabilities and two segments. */
-const commonFlags = ['--attach', '--topology=zone=a', '--topology=zone=b', '--node-id=localhost'];
+/** Every broken driver has all capabilities, and two segments unless it serves one node. */
+function commonFlags(node: string | undefined): string[] {
+  if (node !== undefined) return ['--attach', `--topology=node=${node}`, `--node-id=${node}`];
+  return ['--attach', '--topology=zone=a', '--topology=zone=b', '--node-id=localhost'];
+}
 
 /** Serves in this process, in a temporary folder that goes with it. */
 export class BrokenDriver implements AsyncDisposable {
@@ -40,15 +45,20 @@ export class BrokenDriver implements AsyncDisposable {
   readonly #folder: string;
   readonly #stop = new AbortController();
 
-  private constructor(folder: string) {
+  private constructor(folder: string, socketPath = path.join(folder, 'csi.sock')) {
     this.#folder = folder;
-    this.socketPath = path.join(folder, 'csi.sock');
+    this.socketPath = socketPath;
   }
 
-  static async start({ spoils, flags = [] }: BrokenDriverOptions): Promise<BrokenDriver> {
-    const driver = new BrokenDriver(await mkdtemp(path.join(tmpdir(), 'broken-')));
-    await driver.#serve(spoils, flags);
+  static async start({ spoils, flags = [], place }: BrokenDriverOptions): Promise<BrokenDriver> {
+    const driver = new BrokenDriver(await mkdtemp(path.join(tmpdir(), 'broken-')), place?.socketPath);
+    await driver.#serve(spoils, [...commonFlags(place?.node), ...flags]);
     return driver;
+  }
+
+  /** It runs in this process, so it does not end by itself. */
+  lastWords(): string {
+    return 'it is running';
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -59,12 +69,7 @@ export class BrokenDriver implements AsyncDisposable {
 
   async #serve(spoils: BrokenDriverOptions['spoils'], flags: readonly string[]): Promise<void> {
     const stateDir = path.join(this.#folder, 'state');
-    const options = parseFlags([
-      `--csi-address=${this.socketPath}`,
-      `--state-dir=${stateDir}`,
-      ...commonFlags,
-      ...flags,
-    ]);
+    const options = parseFlags([`--csi-address=${this.socketPath}`, `--state-dir=${stateDir}`, ...flags]);
     if (options === 'help') throw new Error('--help starts no driver');
     const parts = { state: openState(stateDir), pending: new PendingOperations(), reservations: new Set<never>() };
     const services = hostpathServices(

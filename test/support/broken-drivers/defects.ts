@@ -28,7 +28,7 @@ const refuse = (code: CodeName, message = 'broken on purpose'): never => {
 };
 
 /** Changes the volume of CreateVolume's response. */
-const volume =
+export const volume =
   (change: (volume: Message, request: Message) => Message): Spoil =>
   async (request, proper) => {
     const response = await proper();
