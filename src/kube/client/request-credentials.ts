@@ -24,6 +24,8 @@ export interface RequestCredentials {
   headers(): RequestHeaders | Promise<RequestHeaders>;
   /** The TLS settings; compare by identity: another object means that connections should be recreated. */
   tls(): TlsSettings;
+  /** A connection failed, perhaps for its certificates: compare the files before the next one. Cheap, may be called often. */
+  recheckTls(): void;
   /** The server returned 401 to a request made with `generation`: read everything again before the next one. */
   renew(generation: number): void;
 }

@@ -167,7 +167,8 @@ export class Transport implements AsyncDisposable {
         await this.#untilFenced(options, (signal) => permit.renewed(signal));
         options.recheck?.();
       }
-      const generation = credentials.generation;
+      const { generation } = credentials;
+      const tls = credentials.tls();
       try {
         return await attempt();
       } catch (error) {
@@ -178,6 +179,11 @@ export class Transport implements AsyncDisposable {
           renewed = true;
           credentials.renew(generation);
           continue;
+        }
+        if (error instanceof TransportError) {
+          credentials.recheckTls();
+          const isRepeatable = !error.sent || options.method === 'GET';
+          if (isRepeatable && credentials.tls() !== tls) continue; // the files have changed: as after a 401
         }
         const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
         if (pauseMs === undefined || retries >= maxRetries) throw error;

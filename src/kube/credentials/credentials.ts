@@ -23,8 +23,9 @@ export interface CredentialsOptions {
 const tokenFileLifeMs = 50_000;
 /** Credentials of plugins are checked this often; a plugin itself runs only when its last ones have expired. */
 const pluginHeaderLifeMs = 10_000;
-/** Certificate files are compared at most this often, in milliseconds. */
+/** How often certificate files are compared, and how often at most while connections fail; in milliseconds. */
 const certificateCheckMs = 300_000;
+const certificateRecheckMs = 1000;
 
 /** Headers and TLS settings for requests, renewed when files or plugins give new ones. */
 export class Credentials implements RequestCredentials {
@@ -44,6 +45,10 @@ export class Credentials implements RequestCredentials {
   #tls: TlsSettings;
   #tlsText: string;
   #tlsCheckAtMs: number;
+  #tlsRecheckAtMs: number;
+  /** Why files could not be used the last time: is logged once, not at each try. */
+  #tlsProblem: string | undefined;
+  #tokenProblem: string | undefined;
   #generation = 0;
   /** Read once, as in Go programs: there may be hundreds of files. */
   #systemRoots: string | undefined;
@@ -61,7 +66,9 @@ export class Credentials implements RequestCredentials {
     this.#plugin = this.#makePlugin();
     this.#tls = this.#readTls();
     this.#tlsText = fingerprint(this.#tls);
-    this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
+    const nowMs = this.#clock.monotonicMs();
+    this.#tlsCheckAtMs = nowMs + certificateCheckMs;
+    this.#tlsRecheckAtMs = nowMs + certificateRecheckMs;
   }
 
   /** Rises with each renewal: shows whether a failed request used the newest credentials. */
@@ -92,6 +99,11 @@ export class Credentials implements RequestCredentials {
   tls(): TlsSettings {
     if (this.#clock.monotonicMs() >= this.#tlsCheckAtMs) this.#checkTls();
     return this.#tls;
+  }
+
+  /** A connection failed, perhaps for its certificates: compare the files before the next one. */
+  recheckTls(): void {
+    this.#tlsCheckAtMs = Math.min(this.#tlsCheckAtMs, this.#tlsRecheckAtMs);
   }
 
   /** The server returned 401 to a request made with `generation`: read everything again before the next one. */
@@ -180,24 +192,37 @@ export class Credentials implements RequestCredentials {
     try {
       const token = (await readFile(file, 'utf8')).trim();
       if (token === '') throw new Error(`${file} is empty`);
+      this.#tokenProblem = undefined;
       return `Bearer ${token}`;
     } catch (error) {
       const previous = this.#headers['authorization'];
       if (typeof previous !== 'string') throw error;
-      this.#logger.error({ err: error, file }, 'The token file could not be read, the previous token stays in use');
+      const { message } = error as Error;
+      if (message !== this.#tokenProblem) {
+        this.#logger.error({ err: error, file }, 'The token file could not be read, the previous token stays in use');
+      }
+      this.#tokenProblem = message;
       return previous;
     }
   }
 
   #checkTls(): void {
-    this.#tlsCheckAtMs = this.#clock.monotonicMs() + certificateCheckMs;
+    const nowMs = this.#clock.monotonicMs();
+    this.#tlsCheckAtMs = nowMs + certificateCheckMs;
+    this.#tlsRecheckAtMs = nowMs + certificateRecheckMs;
     try {
       const tls = this.#readTls();
-      if (fingerprint(tls) === this.#tlsText) return;
-      checkUsable(tls);
-      this.#useTls(tls);
+      if (fingerprint(tls) !== this.#tlsText) {
+        checkUsable(tls);
+        this.#useTls(tls);
+      }
+      this.#tlsProblem = undefined;
     } catch (error) {
-      this.#logger.error({ err: error }, 'Certificate files could not be used, the previous ones stay in use');
+      const { message } = error as Error;
+      if (message !== this.#tlsProblem) {
+        this.#logger.error({ err: error }, 'Certificate files could not be used, the previous ones stay in use');
+      }
+      this.#tlsProblem = message;
     }
   }
 

@@ -422,6 +422,7 @@ describe('an election', () => {
       generation: 0,
       headers: () => (isHeld ? held.promise.then(() => ({ 'user-agent': 'a' })) : { 'user-agent': 'a' }),
       tls: () => tls,
+      recheckTls: () => undefined,
       renew: () => undefined,
     };
     await using transport = new Transport({ credentials, userAgent: 'a', clock, logger: silentLogger });

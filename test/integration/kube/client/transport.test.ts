@@ -564,13 +564,15 @@ describe('stopping', () => {
   /** A transport whose credentials come when the test says so, as those of a slow plugin. */
   function slowlyKnown(rig: Rig) {
     const known = Promise.withResolvers<Record<string, string>>();
+    const tls = {};
     const credentials: RequestCredentials = {
       serverUrl: new URL(rig.server.url),
       proxyUrl: undefined,
       disableCompression: false,
       generation: 0,
       headers: () => known.promise,
-      tls: () => ({}),
+      tls: () => tls,
+      recheckTls: () => undefined,
       renew: () => undefined,
     };
     const transport = rig.newTransport({ credentials });

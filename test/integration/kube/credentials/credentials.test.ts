@@ -204,6 +204,20 @@ describe('a token file', () => {
     });
   }
 
+  test('that stays empty is logged once, not at each 401', async () => {
+    await using desk = await Desk.open();
+    await desk.file('token', 'one');
+    const client = await desk.client({ tokenFile: 'token' });
+    await client.get(configMaps, name);
+    await desk.file('token', '');
+    desk.server.otherwise(unauthorized);
+    for (let tries = 0; tries < 3; tries++) await assert.rejects(client.get(configMaps, name), UnauthorizedError);
+    assert.equal(desk.log.filter(({ level }) => level === 'error').length, 1);
+    await desk.file('token', 'two');
+    await assert.rejects(client.get(configMaps, name), UnauthorizedError);
+    assert.equal(desk.authorizations.at(-1), 'Bearer two');
+  });
+
   test('that was never there is an error of the request', async () => {
     await using desk = await Desk.open();
     const client = await desk.client({ tokenFile: 'token' });
@@ -456,9 +470,44 @@ describe('certificates', () => {
     await assert.rejects(client.get(configMaps, name), { name: 'TransportError' }, 'at once: a retry changes nothing');
     assert.equal(desk.server.requests.length, 1);
     await desk.file('ca.crt', fresh.cert);
-    await desk.clock.advance(300_000);
-    await client.get(configMaps, name);
+    await desk.clock.advance(1000); // the files are compared once in a second while connections fail
+    await client.update(configMaps, configMap('a', 1));
     assert.equal(desk.server.requests.length, 2);
+  });
+
+  test('a server that rejects the old client certificate gets the new one as soon as it is there', async () => {
+    const [old, fresh] = [newAuthority(), newAuthority()];
+    const tls = { ...old.server(), requestCert: true, rejectUnauthorized: true };
+    await using desk = await Desk.open({ tls: { ...tls, ca: old.cert } });
+    await desk.file('ca.crt', old.cert);
+    await desk.pair(old, 'ann');
+    const client = await desk.client(
+      { 'client-certificate': 'c.crt', 'client-key': 'c.key' },
+      { 'certificate-authority': 'ca.crt' },
+    );
+    await client.get(configMaps, name);
+    await desk.server.down();
+    await desk.server.up({ tls: { ...tls, ca: fresh.cert } });
+    await assert.rejects(client.update(configMaps, configMap('a', 1)), { name: 'TransportError' });
+    await desk.pair(fresh, 'bob');
+    await desk.clock.advance(1000);
+    await client.update(configMaps, configMap('a', 1));
+    assert.equal(desk.server.requests.at(-1)?.certificateName, 'bob');
+  });
+
+  test('files that cannot be used are logged once, not with each connection that fails', async () => {
+    const [old, fresh] = [newAuthority(), newAuthority()];
+    await using desk = await Desk.open({ tls: fresh.server() });
+    await desk.file('ca.crt', old.cert);
+    const client = await desk.client({}, { 'certificate-authority': 'ca.crt' });
+    await desk.file('ca.crt', '');
+    for (let tries = 0; tries < 5; tries++) {
+      await assert.rejects(client.get(configMaps, name), { name: 'TransportError' });
+      await desk.clock.advance(1000);
+    }
+    assert.equal(desk.log.filter(({ level }) => level === 'error').length, 1);
+    await desk.file('ca.crt', fresh.cert);
+    await client.get(configMaps, name);
   });
 
   for (const { title, text } of [
