@@ -34,7 +34,8 @@ export function asTransportError(error: unknown, what: string, sent = true): unk
     return new TransportError(`${what}: ${error.message}`, { code: error.code, sent, cause: error.cause });
   }
   if (!(error instanceof Error) || error instanceof ApiError || error instanceof TypeError) return error;
-  if (error.name === 'AbortError') return error;
   const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
+  // undici aborts by itself, such as when a proxy refuses a tunnel
+  if (error.name === 'AbortError' && code !== 'UND_ERR_ABORTED') return error;
   return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, sent, cause: error });
 }

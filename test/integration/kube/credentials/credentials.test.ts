@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -11,6 +9,7 @@ import { Credentials } from '../../../../src/kube/credentials/credentials.ts';
 import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
 import { loadKubeConfig } from '../../../../src/kube/credentials/kube-config.ts';
 import { Transport } from '../../../../src/kube/client/transport.ts';
+import { startConnectProxy } from '../../../support/connect-proxy.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
 import {
@@ -555,32 +554,9 @@ describe('certificates', () => {
 });
 
 describe('a proxy', () => {
-  /** A proxy that makes tunnels, and counts them. */
-  async function startProxy(): Promise<{ url: string; tunnels: string[]; server: Server }> {
-    const tunnels: string[] = [];
-    const server = createServer((_request, response) => void response.writeHead(405).end());
-    server.on('connect', (request, socket) => {
-      tunnels.push(request.url ?? '');
-      const [host = '', port = ''] = (request.url ?? '').split(':');
-      const upstream = connect(Number(port), host, () => {
-        socket.write('HTTP/1.1 200 OK\r\n\r\n');
-        upstream.pipe(socket).pipe(upstream);
-      });
-      for (const end of [socket, upstream]) {
-        end.on('error', () => undefined);
-        end.on('close', () => {
-          socket.destroy();
-          upstream.destroy();
-        });
-      }
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, tunnels, server };
-  }
-
   test('of the kubeconfig stands between, and an open watch holds up no write', async () => {
     await using desk = await Desk.open();
-    const proxy = await startProxy();
+    await using proxy = await startConnectProxy();
     const transport = await desk.transport({ token: 'abc' }, { 'proxy-url': proxy.url });
     const client = new KubeClient({ transport, fieldManager: 'test' });
     const info = { verb: 'watch', resource: configMaps };
@@ -596,6 +572,24 @@ describe('a proxy', () => {
     assert.deepEqual(proxy.tunnels, [new URL(desk.server.url).host, new URL(desk.server.url).host]);
     assert.deepEqual(desk.authorizations, ['Bearer abc', 'Bearer abc']);
     await transport[Symbol.asyncDispose]();
-    await new Promise((resolve) => proxy.server.close(resolve));
+  });
+
+  test('that refuses a tunnel fails the request like a server that is away: it was not sent', async () => {
+    await using desk = await Desk.open();
+    await using proxy = await startConnectProxy();
+    const transport = await desk.transport({}, { 'proxy-url': proxy.url });
+    const client = new KubeClient({ transport, fieldManager: 'test' });
+    const info = { verb: 'watch', resource: configMaps };
+    const request = { method: 'GET', path: '/api/v1/configmaps', info, watch: true } as const;
+    for (const code of [502, 407]) {
+      proxy.refuse(code);
+      const message = new RegExp(`^PUT .*Proxy response \\(${code}\\)`);
+      const update = client.update(configMaps, configMap('a', 1));
+      await assert.rejects(update, { name: 'TransportError', sent: false, message });
+      await assert.rejects(transport.stream(request), { name: 'TransportError' });
+    }
+    proxy.refuse();
+    await client.update(configMaps, configMap('a', 1));
+    await transport[Symbol.asyncDispose]();
   });
 });
