@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { endWhenSilent, isHttp2, pingMs } from './live-connection.ts';
 import type { RequestCredentials, TlsSettings } from './request-credentials.ts';
@@ -117,7 +117,7 @@ const unbounded = { headersTimeout: 0, bodyTimeout: 0 };
 
 type Pools = Record<'unary' | 'streaming' | 'single', Dispatcher>;
 
-/** @param options.onConnection - called for each new connection of `streaming`, except those through a proxy. */
+/** @param options.onConnection - called for each new connection of `streaming`, except those through a SOCKS proxy. */
 function makePools(options: {
   tls: TlsSettings;
   proxyUrl: string | undefined;
@@ -139,24 +139,25 @@ function makePools(options: {
       ? new Agent({ ...options, connect })
       : new ProxyAgent({ ...options, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
   };
+  const makeHttp2Pool = (): Dispatcher => {
+    const tls = { ...connect, allowH2: true, preferH2: true };
+    const options = { ...common, allowH2: true, h2Options: { pingInterval: pingMs } };
+    if (proxyUrl === undefined) return new Agent({ ...options, connect: observed(buildConnector(tls), onConnection) });
+    return new ProxyAgent({
+      ...options,
+      uri: proxyUrl,
+      requestTls: tls,
+      proxyTunnel: true,
+      factory: (origin, pool: Pool.Options & { connect: buildConnector.connector }) =>
+        new Pool(origin, { ...pool, connect: observed(pool.connect, onConnection) }),
+    });
+  };
   const unary = makePool(1, maxConnections); // HTTP/2 costs a quarter more CPU for small responses
-  const streaming =
-    proxyUrl === undefined
-      ? new Agent({
-          ...common,
-          allowH2: true,
-          h2Options: { pingInterval: pingMs },
-          connect: observed({ ...connect, preferH2: true }, onConnection),
-        })
-      : makePool(1, null);
+  const streaming = proxyUrl?.startsWith('socks5:') === true ? makePool(1, null) : makeHttp2Pool();
   return { unary, streaming, single: makePool(0, null) };
 }
 
-function observed(
-  options: buildConnector.BuildOptions & { preferH2: boolean },
-  onConnection: (socket: Socket) => void,
-): buildConnector.connector {
-  const connect = buildConnector({ ...options, allowH2: true });
+function observed(connect: buildConnector.connector, onConnection: (socket: Socket) => void): buildConnector.connector {
   return (target, callback) =>
     connect(target, (...[error, socket]) => {
       if (error === null) onConnection(socket);

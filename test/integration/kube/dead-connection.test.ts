@@ -20,6 +20,7 @@ import { connect } from '../../../src/kube/client/connect.ts';
 import { Informer } from '../../../src/kube/cache/informer.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import { writeKubeconfig } from '../../support/control-plane/kubeconfig.ts';
+import { startConnectProxy } from '../../support/connect-proxy.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { startBalancer } from '../../support/tcp-balancer.ts';
 import { configMap, configMaps, listOf } from './rig.ts';
@@ -31,8 +32,8 @@ interface Seen {
   port: number;
 }
 
-/** A server of HTTP/2 and HTTP/1.1 with one config map and silent watches, behind a balancer. */
-async function open() {
+/** A server of HTTP/2 and HTTP/1.1 with one config map and silent watches, behind a balancer, and perhaps a proxy before that. */
+async function open({ proxied = false } = {}) {
   await using opened = new AsyncDisposableStack();
   const clock = new ManualClock();
   const ca = new CertificateAuthority({ nowMs: Date.now() });
@@ -61,7 +62,9 @@ async function open() {
   const folder = await mkdtemp(join(tmpdir(), 'dead-connection-'));
   opened.defer(() => rm(folder, { recursive: true }));
   const kubeconfig = join(folder, 'kubeconfig');
-  await writeKubeconfig(kubeconfig, { url: `https://127.0.0.1:${balancer.port}`, ca: ca.cert, token: 'token' });
+  const proxyUrl = proxied ? opened.use(await startConnectProxy()).url : undefined;
+  const url = `https://127.0.0.1:${balancer.port}`;
+  await writeKubeconfig(kubeconfig, { url, ca: ca.cert, token: 'token', proxyUrl });
   const transport = opened.use(connect({ kubeconfig, environment: {}, clock, logger: silentLogger }));
   const client = new KubeClient({ transport, fieldManager: 'test' });
   const stop = new AbortController();
@@ -93,6 +96,21 @@ describe('a watch over HTTP/2', () => {
     const waitedMs = await rig.clock.until(() => rig.watches().length === 2, { withinMs: 35_000 });
     assert.ok(waitedMs >= 25_000, `${waitedMs} ms`);
     assert.equal(rig.requests.filter(({ isWatch }) => !isWatch).length, 1);
+    assert.notEqual(rig.watches()[0]?.port, rig.watches()[1]?.port);
+  });
+
+  test('does all that through a proxy, too', async () => {
+    await using rig = await open({ proxied: true });
+    assert.deepEqual(
+      rig.requests.map(({ protocol }) => protocol),
+      ['2.0', '2.0'],
+    );
+    assert.deepEqual(rig.balancer.accepted, [1]);
+    await rig.clock.advance(5000); // what came so far has been counted
+    const quiet = rig.clock.monotonicMs();
+    rig.balancer.silenceConnections();
+    await rig.clock.until(() => rig.watches().length === 2, { withinMs: 35_000 });
+    assert.ok(rig.clock.monotonicMs() - quiet >= 25_000);
     assert.notEqual(rig.watches()[0]?.port, rig.watches()[1]?.port);
   });
 
@@ -137,16 +155,18 @@ describe('a watch over HTTP/2', () => {
     assert.equal(rig.requests.filter(({ path }) => path.endsWith('/a')).length, 0);
   });
 
-  test('stays open while PING frames come', async () => {
-    await using rig = await open();
-    const [session] = rig.sessions;
-    assert.ok(session);
-    for (let i = 0; i < 14; i++) {
-      await promisify(session.ping.bind(session) as (callback: (error: Error | null) => void) => boolean)();
-      await rig.clock.advance(5000);
-    }
-    assert.equal(rig.watches().length, 1);
-  });
+  for (const proxied of [false, true]) {
+    test(`stays open while PING frames come${proxied ? ', through a proxy, too' : ''}`, async () => {
+      await using rig = await open({ proxied });
+      const [session] = rig.sessions;
+      assert.ok(session);
+      for (let i = 0; i < 14; i++) {
+        await promisify(session.ping.bind(session) as (callback: (error: Error | null) => void) => boolean)();
+        await rig.clock.advance(5000);
+      }
+      assert.equal(rig.watches().length, 1);
+    });
+  }
 
   test('survives that the process stood still for an hour', async () => {
     await using rig = await open();

@@ -6,13 +6,15 @@ export interface KubeconfigOptions {
   ca?: string;
   caFile?: string;
   token: string;
+  /** Proxy to the server. */
+  proxyUrl?: string | undefined;
   /** Namespace of the context; default `default`. */
   namespace?: string;
 }
 
 /** Writes a kubeconfig with one cluster, user and context; readable by its owner only, for it holds a token. */
 export async function writeKubeconfig(path: string, options: KubeconfigOptions): Promise<void> {
-  const { url, ca, caFile, token, namespace = 'default' } = options;
+  const { url, ca, caFile, token, proxyUrl, namespace = 'default' } = options;
   const trust =
     ca === undefined
       ? { 'certificate-authority': caFile }
@@ -20,7 +22,7 @@ export async function writeKubeconfig(path: string, options: KubeconfigOptions):
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'test', cluster: { server: url, ...trust } }],
+    clusters: [{ name: 'test', cluster: { server: url, ...trust, 'proxy-url': proxyUrl } }],
     users: [{ name: 'test', user: { token } }],
     contexts: [{ name: 'test', context: { cluster: 'test', user: 'test', namespace } }],
     'current-context': 'test',
