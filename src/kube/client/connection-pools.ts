@@ -132,12 +132,18 @@ function makePools(options: {
     keepAliveInitialDelay: keepAliveDelayMs,
   };
   const common = { keepAliveTimeout: idleConnectionMs, keepAliveMaxTimeout: idleConnectionMs, ...unbounded };
+  const proxied = {
+    uri: proxyUrl ?? '',
+    proxyTunnel: true, // else one connection for all
+    // a proxy that accepts connections and says nothing would hold up all requests for five minutes
+    clientFactory: (origin: URL, options: object) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
+  };
   /** @param pipelining - 1 keeps connections alive, 0 closes each after its response. */
   const makePool = (pipelining: 0 | 1, connections: number | null): Dispatcher => {
     const options = { ...common, allowH2: false, pipelining, connections };
     return proxyUrl === undefined
       ? new Agent({ ...options, connect })
-      : new ProxyAgent({ ...options, uri: proxyUrl, requestTls: connect, proxyTunnel: true }); // else one connection for all
+      : new ProxyAgent({ ...options, ...proxied, requestTls: connect });
   };
   const makeHttp2Pool = (): Dispatcher => {
     const tls = { ...connect, allowH2: true, preferH2: true };
@@ -145,15 +151,15 @@ function makePools(options: {
     if (proxyUrl === undefined) return new Agent({ ...options, connect: observed(buildConnector(tls), onConnection) });
     return new ProxyAgent({
       ...options,
-      uri: proxyUrl,
+      ...proxied,
       requestTls: tls,
-      proxyTunnel: true,
       factory: (origin, pool: Pool.Options & { connect: buildConnector.connector }) =>
         new Pool(origin, { ...pool, connect: observed(pool.connect, onConnection) }),
     });
   };
   const unary = makePool(1, maxConnections); // HTTP/2 costs a quarter more CPU for small responses
-  const streaming = proxyUrl?.startsWith('socks5:') === true ? makePool(1, null) : makeHttp2Pool();
+  const streaming =
+    proxyUrl !== undefined && new URL(proxyUrl).protocol === 'socks5:' ? makePool(1, null) : makeHttp2Pool();
   return { unary, streaming, single: makePool(0, null) };
 }
 
