@@ -9,7 +9,8 @@ export interface ProxySource {
   environment: Record<string, string | undefined>;
 }
 
-const schemes: ReadonlySet<string> = new Set(['http:', 'https:', 'socks5:']);
+/** What Go calls `socks5h` is what all do with `socks5`: the proxy looks up the name of the server. */
+const schemes: ReadonlySet<string> = new Set(['http:', 'https:', 'socks5:', 'socks5h:']);
 
 /**
  * The proxy for requests to a server. The environment is read as by Go programs: the variable of the server's
@@ -44,7 +45,7 @@ function checked(proxyUrl: string, source: string): string {
       cure: `Correct or remove ${source}, such as http://192.0.2.1:3128`,
     });
   }
-  return proxyUrl;
+  return url.protocol === 'socks5h:' ? proxyUrl.replace(/^socks5h/i, 'socks5') : proxyUrl;
 }
 
 function isLocal(hostname: string): boolean {

@@ -22,6 +22,10 @@ describe('proxyFor', () => {
     assert.equal(chosen('https://k8s.example', { HTTPS_PROXY: 'proxy.example:3128' }), proxy);
   });
 
+  test('a SOCKS proxy may be named as in Go, too', () => {
+    assert.equal(chosen('https://k8s.example', { HTTPS_PROXY: 'socks5h://proxy:1080' }), 'socks5://proxy:1080');
+  });
+
   test('this machine is never behind a proxy from the environment', () => {
     for (const server of ['https://localhost:6443', 'https://127.0.0.1', 'https://127.8.9.10', 'https://[::1]:6443'])
       assert.equal(chosen(server, { HTTPS_PROXY: proxy }), undefined, server);
