@@ -161,7 +161,7 @@ export {
   UnauthorizedError,
 } from './kube/client/api-error.ts';
 export type { Lister } from './kube/cache/lister.ts';
-export type { EventType, Recorder } from './kube/events/recorder.ts';
+export type { EventType, Recorder, RecordOptions } from './kube/events/recorder.ts';
 
 // Back-off and metrics
 export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/queue/rate-limiter.ts';

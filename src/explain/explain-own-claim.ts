@@ -24,8 +24,8 @@ export function explainOwnClaim(waiting: WaitingClaim, known: OwnKnowledge): Exp
 function ownFacts({ claim, progress, storageClass, volume }: WaitingClaim, known: OwnKnowledge): ClaimFacts {
   const { nowMs, unreadiness, nodes } = known;
   const { className, lastError, failures, syncingForMs, nextTryInMs: nextAttemptInMs } = progress;
-  const { message: text = '', atMs = 0, sinceMs = 0 } = lastError ?? {};
-  const last: Recorded = { text, atMs, sinceMs, count: Math.max(failures, 1) };
+  const { message: text = '', atMs = 0, sinceMs = 0, cause } = lastError ?? {};
+  const last: Recorded = { text, atMs, sinceMs, cause, count: Math.max(failures, 1) };
   const isUntried = lastError === undefined && syncingForMs === undefined;
   const begunMs = nowMs - (syncingForMs ?? 0);
   return {

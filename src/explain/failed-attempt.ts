@@ -12,7 +12,7 @@ const retryMaxMs = 5 * 60_000;
 
 /** After these codes the driver may still be at work (CSI specification, "Error Scheme"). */
 const unfinished = /code = (DeadlineExceeded|Aborted) /;
-/** A volume that takes longer than this needs somebody, in milliseconds. */
+/** A volume that takes longer than this, or an API server that is away for longer, needs somebody, in milliseconds. */
 const unfinishedMs = 10 * 60_000;
 
 /** What the failure says, and what happens next. */
@@ -20,12 +20,12 @@ export function failedHolding({ failed, next }: FailedAttempt, facts: ClaimFacts
   const { nowMs } = facts;
   const history = attempts(facts);
   const { started } = history;
-  const { cause, cure } = failureMeaning(failed.text, facts);
+  const { cause, cure } = failureMeaning(failed.text, { facts, recorded: failed.cause });
   const isRunning = started !== undefined && started.atMs > failed.atMs;
   const again = isRunning
     ? `another attempt has been running for ${durationText(nowMs - started.atMs)}`
     : (next ?? nextAttempt(failed, facts));
-  const goesOn = unfinished.test(failed.text) && nowMs - failed.sinceMs < unfinishedMs;
+  const goesOn = (cause === 'api-server' || unfinished.test(failed.text)) && nowMs - failed.sinceMs < unfinishedMs;
   return withClassAge(facts, history, {
     state: goesOn ? 'waiting' : 'stuck',
     cause,

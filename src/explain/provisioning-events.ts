@@ -1,5 +1,11 @@
 /** What the events about a claim or volume say of the attempts of its provisioner. */
-import { deletionWaitingReason, failedReason, succeededReason, waitingReason } from '../provision/event-reasons.ts';
+import {
+  causeKey,
+  deletionWaitingReason,
+  failedReason,
+  succeededReason,
+  waitingReason,
+} from '../provision/event-reasons.ts';
 import type { ClusterEvent } from './cluster-objects.ts';
 import { isInTree } from './provisioner-facts.ts';
 import { durationText } from './time-text.ts';
@@ -13,6 +19,8 @@ export interface Recorded {
   count: number;
   /** When the first of them was recorded. */
   sinceMs: number;
+  /** What the provisioner says is the cause of the newest one; undefined: it does not say so. */
+  cause?: string | undefined;
 }
 
 /** How often the attempts failed, and when, as in `failed 7 times in 3 min, last 40 s ago`. */
@@ -77,6 +85,7 @@ export function recordedOf(events: readonly ClusterEvent[]): Recorded | undefine
     atMs: lastMs(newest),
     count: events.reduce((sum, event) => sum + (event.series?.count ?? event.count ?? 1), 0),
     sinceMs: Math.min(...events.map(firstMs)),
+    cause: newest.metadata.annotations?.[causeKey],
   };
 }
 

@@ -10,5 +10,8 @@ export const sharedStorageText = 'has the same storage as persistentvolume';
 export const deletedAfterText = 'is deleted after';
 export const deletedOnceText = 'is deleted once a call has ended';
 
+/** Annotation of an event about a failed attempt: its cause, in the words of `why`, which sees nothing but the text otherwise. */
+export const causeKey = 'csi-provisioner/cause';
+
 /** On the Pod of a leader that cannot work yet; the text says why. */
 export const notReadyReason = 'ProvisionerNotReady';

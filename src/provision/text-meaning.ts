@@ -2,7 +2,7 @@
 import type { Recorder } from '../kube/events/recorder.ts';
 import { HeldBackError } from './claim/slow-set.ts';
 import { waitingText } from './claim/waiting-text.ts';
-import { waitingReason } from './event-reasons.ts';
+import { causeKey, waitingReason } from './event-reasons.ts';
 
 export interface TextMeaning {
   /** Such as `class-not-found`. */
@@ -11,8 +11,21 @@ export interface TextMeaning {
   cure: string;
 }
 
-/** @param text - of a failed attempt, or of an event that says what a claim waits for. */
-export type MeaningOf = (text: string) => TextMeaning | undefined;
+/**
+ * @param text - of a failed attempt, or of an event that says what a claim waits for.
+ * @param error - with which the attempt failed.
+ */
+export type MeaningOf = (text: string, error?: unknown) => TextMeaning | undefined;
+
+/** The annotation of an event about a failed attempt. */
+export function causeAnnotation(
+  text: string,
+  error: unknown,
+  meaningOf: MeaningOf | undefined,
+): { annotations?: Record<string, string> } {
+  const cause = meaningOf?.(text, error)?.cause;
+  return cause === undefined ? {} : { annotations: { [causeKey]: cause } };
+}
 
 /** Adds to the events of waiting claims what to do. */
 export function withCures(recorder: Recorder, meaningOf: MeaningOf): Recorder {
@@ -30,5 +43,5 @@ export function withCures(recorder: Recorder, meaningOf: MeaningOf): Recorder {
 export function meaningFields(error: unknown, meaningOf: MeaningOf): TextMeaning | object {
   const message = error instanceof Error ? error.message : String(error);
   const text = error instanceof HeldBackError ? error.problem : (waitingText(error) ?? message);
-  return meaningOf(text) ?? {};
+  return meaningOf(text, error) ?? {};
 }

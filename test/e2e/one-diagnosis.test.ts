@@ -369,9 +369,9 @@ const rows: readonly Row[] = [
       await forbidVolumes(world.scene, await makeClass(world, row));
       await makeClaim(world, row);
     },
-    cause: 'driver-error',
+    cause: 'rejected',
     says: /by house rules/,
-    cure: /the API server does not accept its PersistentVolume/,
+    cure: /^The API server does not accept .*PersistentVolume.*such as a policy/,
   },
   {
     what: 'an error of the driver',

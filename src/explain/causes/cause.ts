@@ -1,3 +1,5 @@
+import type { FailedRequest } from '../../kube/client/failed-request.ts';
+
 /** Every cause, as `why` prints it; `docs/why.md` has them with their cures, and each has a file of its own. */
 export const causes = [
   'bound',
@@ -27,6 +29,8 @@ export const causes = [
   'feature-disabled',
   'attributes-class',
   'selector',
+  'api-server',
+  'rejected',
   'driver-error',
   'in-progress',
   'name-taken',
@@ -54,9 +58,19 @@ export interface WaitPattern extends TextPattern {
   state: 'waiting' | 'stuck';
 }
 
+/** What a cause is known by where the error itself is at hand, or where an event names the cause. */
+export interface RequestLook {
+  is: (error: FailedRequest) => boolean;
+  /** Whether it counts also where the text looks like that of another cause. */
+  beatsTexts: boolean;
+  /** By texts; the last is that of all other texts, too. */
+  cures: readonly TextPattern[];
+}
+
 /** Why a claim has no volume, or why a volume stays. */
 export interface CauseDefinition {
   readonly name: Cause;
+  readonly request?: RequestLook;
   /** Texts of failed attempts; the first pattern that fits, in the order of the definitions, decides. */
   readonly failures?: readonly TextPattern[];
   /** Texts of `ProvisioningWaiting` events; the first pattern that fits decides. */

@@ -1,5 +1,6 @@
 /** What texts of failures and waits mean: the causes, in the order in which their texts are compared. */
 import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { apiServer } from './api-server.ts';
 import { attached } from './attached.ts';
 import { attributesClass } from './attributes-class.ts';
 import { bound } from './bound.ts';
@@ -26,6 +27,8 @@ import { notHandedOver } from './not-handed-over.ts';
 import { notReady } from './not-ready.ts';
 import { podUnschedulable } from './pod-unschedulable.ts';
 import { provisionerAway } from './provisioner-away.ts';
+import { rejected } from './rejected.ts';
+import { requestMeaning } from './request-meaning.ts';
 import { retained } from './retained.ts';
 import { secretContent, secretCure } from './secret-content.ts';
 import { secretMissing } from './secret-missing.ts';
@@ -78,6 +81,8 @@ const definitions: readonly CauseDefinition[] = [
   retained,
   deleteError,
   noDeleter,
+  rejected,
+  apiServer,
   driverError, // last, as it fits every failure
 ];
 
@@ -90,14 +95,27 @@ export interface Meaning {
   cure: string;
 }
 
-/**
- * What the text of a failed attempt means: `driver-error` for one that nothing else fits.
- *
- * @param facts - what else is known of the claim; a Secret may explain what the driver refuses.
- */
-export function failureMeaning(text: string, facts?: ClaimFacts): Meaning {
-  const ofSecret = facts && secretCure(text, facts);
-  if (ofSecret !== undefined) return ofSecret;
+/** What is known of a failed attempt besides its text. */
+export interface KnownOfFailure {
+  /** What it failed with; undefined outside of the process that made the attempt. */
+  error?: unknown;
+  /** The cause that the event names. */
+  recorded?: string | undefined;
+  /** A Secret may explain what the driver refuses. */
+  facts?: ClaimFacts;
+}
+
+/** What a failed attempt means: `driver-error` for one that nothing else fits. */
+export function failureMeaning(text: string, known: KnownOfFailure = {}): Meaning {
+  const { facts } = known;
+  const ofRequest = requestMeaning(text, known);
+  if (ofRequest?.beatsTexts === true) return { cause: ofRequest.cause, cure: ofRequest.cure };
+  const byText = (facts && secretCure(text, facts)) ?? textualMeaning(text);
+  if (ofRequest === undefined || byText.cause !== 'driver-error') return byText;
+  return { cause: ofRequest.cause, cure: ofRequest.cure };
+}
+
+function textualMeaning(text: string): Meaning {
   const bare = text.replace(classPrefix, '').replace(infeasiblePrefix, '');
   const texts = bare === text ? [text] : [bare, text];
   for (const { name, failures = [] } of definitions) {
@@ -107,9 +125,9 @@ export function failureMeaning(text: string, facts?: ClaimFacts): Meaning {
   throw new Error('the last cause fits every text');
 }
 
-/** What either text means. */
-export function textMeaning(text: string): Meaning {
-  return waitMeaning(text) ?? failureMeaning(text);
+/** What either text means. @param error - with which the attempt failed. */
+export function textMeaning(text: string, error?: unknown): Meaning {
+  return waitMeaning(text) ?? failureMeaning(text, { error });
 }
 
 /** What a `ProvisioningWaiting` event of this sidecar means; undefined for a text of another provisioner. */

@@ -3,8 +3,9 @@ import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { deletionHistory, failuresText } from '../provisioning-events.ts';
 import type { VolumeFacts } from '../volume-facts-reader.ts';
-import { defineCause } from './cause.ts';
+import { type Cause, defineCause } from './cause.ts';
 import { checkEarlierCall } from './deleting.ts';
+import { requestMeaning } from './request-meaning.ts';
 import { checkSharedStorage } from './storage-shared.ts';
 
 export const deleteError = defineCause({ name: 'delete-error' });
@@ -30,13 +31,17 @@ export function checkDeletion({ events, nowMs }: VolumeFacts): Finding | undefin
   if (failed !== undefined) {
     return {
       state: 'stuck',
-      cause: 'delete-error',
+      ...deletionMeaning(failed.text, failed.cause),
       message: `Deleting the storage ${failuresText(failed, nowMs)}; it will be retried. Last error: ${failed.text}`,
-      cure: deleteErrorCure,
     };
   }
   return events?.kind === 'unreadable' ? { state: 'unknown', detail: events.why } : undefined;
 }
 
-export const deleteErrorCure =
-  "See the log of the driver's controller, and search docs/troubleshooting.md for this text";
+/** What a failed attempt to delete the storage means. @param recorded - the cause that the event names. */
+function deletionMeaning(text: string, recorded: string | undefined): { cause: Cause; cure: string } {
+  const { cause, cure } = requestMeaning(text, { recorded }) ?? { cause: 'delete-error', cure: deleteErrorCure };
+  return { cause, cure };
+}
+
+const deleteErrorCure = "See the log of the driver's controller, and search docs/troubleshooting.md for this text";

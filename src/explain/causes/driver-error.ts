@@ -31,15 +31,6 @@ export const driverError = defineCause({
       cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, so that its volume gets another name',
     },
     {
-      pattern:
-        /^(Error creating provisioned PV object for claim \S+: )?((GET|POST|PUT|PATCH|DELETE) \S+: |[a-z]+ [a-z]+: the response is )/,
-      cure: 'Usually nothing: a request to the API server failed, and is sent again. If it lasts, see whether the API server responds, and what is between it and the provisioner',
-    },
-    {
-      pattern: /^Error creating provisioned PV object /,
-      cure: 'The driver has created the volume, and the API server does not accept its PersistentVolume: correct what the message names, such as a policy, a webhook or a missing permission',
-    },
-    {
       pattern: /infeasible error|code = InvalidArgument /,
       cure: 'The driver cannot create such a volume: recreate the claim with other values. If the class is wrong, delete it and create it again before',
     },

@@ -12,11 +12,6 @@ export const inProgress = defineCause({
   name: 'in-progress',
   waits: [
     {
-      pattern: /^Waiting for the API server /,
-      state: 'waiting',
-      cure: 'Nothing to do about the claim; the API server is overloaded or unavailable',
-    },
-    {
       pattern: /^Waiting for another process: /,
       state: 'waiting',
       cure: 'Nothing to do about the claim; the other process of the provisioner finishes first, or is replaced after 30 seconds',

@@ -14,10 +14,6 @@ export const secretMissing = defineCause({
     },
     { pattern: /^error getting secret .* not found/s, cure },
     {
-      pattern: /^error getting secret /,
-      cure: 'Usually nothing: the API server did not return the Secret, and is asked again. If it lasts, see whether it responds. Whether the Secret exists is not known',
-    },
-    {
       pattern: /^error resolving value /,
       cure: "Correct the template in the secret parameters of the class: delete it and create it again. It may contain ${pv.name}, ${pvc.namespace}, and in the name of the Secret also ${pvc.name} and ${pvc.annotations['KEY']}",
     },

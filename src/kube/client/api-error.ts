@@ -193,12 +193,17 @@ const transientCodes: ReadonlySet<number> = new Set([401, 403, 408, 409, 429]);
 export function isNotCarriedOut(error: unknown): boolean {
   if (error instanceof TransportError) return !error.sent;
   if (!(error instanceof ApiError) || error.status.kind !== 'Status') return false;
-  return rejectingCodes.has(error.code) || webhookRejection.test(error.message);
+  return (
+    rejectingCodes.has(error.code) || isDeniedByWebhook(error) || error.message.includes('failed calling webhook "')
+  );
 }
 
 const rejectingCodes: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 406, 413, 415, 422, 429]);
+
 /** Webhooks are called before anything is stored, and choose the code themselves (Kubernetes, "Dynamic Admission Control"). */
-const webhookRejection = /^admission webhook ".*" denied the request|failed calling webhook "/;
+export function isDeniedByWebhook({ message }: ApiError): boolean {
+  return /^admission webhook ".*" denied the request/.test(message);
+}
 
 /** Whether the server does not serve the resource at all: a 404 that names no object. */
 export function isUnservedResource(error: unknown): boolean {

@@ -10,7 +10,7 @@ import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from '../
 import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { ObjectReference, Resource } from '../kube-object.ts';
-import type { EventType, Recorder } from './recorder.ts';
+import type { EventType, Recorder, RecordOptions } from './recorder.ts';
 
 export const events: Resource = {
   group: '',
@@ -89,7 +89,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     type: EventType,
     reason: string,
     whole: string,
-    { once = false, logged = false }: { once?: boolean; logged?: boolean } = {},
+    { once = false, logged = false, annotations }: RecordOptions = {},
   ): void {
     const { logger } = this.#options;
     const message = shortValue(whole, maxTextChars);
@@ -106,7 +106,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     const name = once ? deterministicName(about, reason, message) : this.#newName(about);
     this.#waitingChars += message.length;
     this.#waiting.push({
-      event: this.#newEvent(name, about, type, reason, message),
+      event: this.#newEvent(name, about, { type, reason, message, annotations }),
       span: activeSpan(),
       sinceMs: this.#options.clock.monotonicMs(),
     });
@@ -205,10 +205,14 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     if (action === 'create') return client.createUnread(events, event, options);
     try {
       const { count, lastTimestamp, message } = event;
+      const { annotations } = event.metadata; // an aggregate gets those of its newest event
       return await client.patch<CoreEvent>(
         events,
         event.metadata,
-        { type: 'strategic', body: { count, lastTimestamp, message } },
+        {
+          type: 'strategic',
+          body: { count, lastTimestamp, message, ...(annotations && { metadata: { annotations } }) },
+        },
         options,
       );
     } catch (error) {
@@ -217,18 +221,20 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     }
   }
 
-  #newEvent(name: string, about: ObjectReference, type: EventType, reason: string, message: string): CoreEvent {
+  #newEvent(
+    name: string,
+    about: ObjectReference,
+    { annotations, ...told }: Pick<CoreEvent, 'type' | 'reason' | 'message'> & Pick<RecordOptions, 'annotations'>,
+  ): CoreEvent {
     const now = new Date(this.#options.clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
     const { component } = this.#options;
     const namespace = about.namespace === undefined || about.namespace === '' ? 'default' : about.namespace;
     return {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name, namespace },
+      metadata: { name, namespace, ...(annotations && { annotations }) },
       involvedObject: about,
-      type,
-      reason,
-      message,
+      ...told,
       count: 1,
       firstTimestamp: now,
       lastTimestamp: now,

@@ -11,7 +11,7 @@ export interface LastError {
   readonly kind: 'failed' | 'waiting';
   /** Milliseconds since the Unix epoch. */
   readonly atMs: number;
-  /** What its whole text means; undefined where nobody knows that. */
+  /** What the error means; undefined where nobody knows that. */
   readonly cause?: string | undefined;
   /** When the first of the attempts ended that have failed, or waited, in a row, in the same unit. */
   readonly sinceMs: number;
@@ -24,7 +24,7 @@ const shortLength = 200;
 export interface LastErrorsOptions {
   maxErrors?: number;
   isShort?: boolean;
-  meaningOf?: ((text: string) => { cause: string } | undefined) | undefined;
+  meaningOf?: ((text: string, error: unknown) => { cause: string } | undefined) | undefined;
 }
 
 /** The last error of each claim that waits, by UID, or of each volume, by name; of too many of them those that failed last. */
@@ -59,7 +59,7 @@ export class LastErrors {
     this.#errors.set(uid, {
       message: shortValue(message, this.#maxLength),
       kind,
-      cause: this.#meaningOf?.(message)?.cause,
+      cause: this.#meaningOf?.(message, error)?.cause,
       atMs,
       sinceMs: known?.kind === kind ? known.sinceMs : atMs,
     });

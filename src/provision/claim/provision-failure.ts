@@ -7,7 +7,7 @@ import { failedReason } from '../event-reasons.ts';
 import { selectedNodeKey } from '../keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
-import type { MeaningOf } from '../text-meaning.ts';
+import { causeAnnotation, type MeaningOf } from '../text-meaning.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import type { SlowSet } from './slow-set.ts';
 import { Stopped } from './attempt-steps.ts';
@@ -33,9 +33,12 @@ export async function handleFailure(
   options: FailureOptions,
   signal: AbortSignal,
 ): Promise<ProvisionError | Stopped> {
-  const { recorder, slowSet, rescheduler, classes, logger } = options;
+  const { recorder, slowSet, rescheduler, classes, meaningOf, logger } = options;
   const reportFailure = (message: string): void =>
-    recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
+    recorder.event(claimReference(claim), 'Warning', failedReason, message, {
+      logged: true,
+      ...causeAnnotation(message, failure, meaningOf),
+    });
 
   if (failure.infeasible) {
     reportFailure(`Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`);
@@ -46,7 +49,7 @@ export async function handleFailure(
   reportFailure(failure.message);
   const hasNode = claim.metadata.annotations?.[selectedNodeKey] !== undefined;
   if (failure.state === 'reschedule' && hasNode && (await rescheduler.removeNode(claim, signal))) {
-    const { cause, cure } = options.meaningOf?.(failure.message) ?? {};
+    const { cause, cure } = meaningOf?.(failure.message, failure) ?? {};
     logger.info(
       { claim: objectKey(claim), ...(cause !== undefined && { cause, cure }), err: failure },
       'Another node is to be selected for the claim',

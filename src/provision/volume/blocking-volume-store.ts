@@ -3,6 +3,7 @@ import { ApiError, isRefusal } from '../../kube/client/api-error.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
+import { causeAnnotation } from '../text-meaning.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';
@@ -50,7 +51,7 @@ export class BlockingVolumeStore implements VolumeStore {
       {
         isFinal: (error) =>
           isRefusal(error) || error instanceof VolumeTakenError || error instanceof VolumeAbandonedError,
-        onFirst: (error) => this.#reportFailure(claim, `${saveFailure(claim, error)}. Saving it is tried again.`),
+        onFirst: (error) => this.#reportFailure(claim, error, 'Saving it is tried again.'),
       },
     );
     if (failure instanceof VolumeTakenError) throw reportTaken(this.#options, claim, failure);
@@ -58,7 +59,7 @@ export class BlockingVolumeStore implements VolumeStore {
       if (abort.aborted || failure instanceof VolumeAbandonedError) throw failure;
       const { deleteStorage } = this.#options;
       if (deleteStorage === undefined) {
-        this.#reportFailure(claim, `${saveFailure(claim, failure)}. The volume is kept at the storage.`);
+        this.#reportFailure(claim, failure, 'The volume is kept at the storage.');
         throw failure;
       }
       const undo = (): Promise<void> => deleteStorage(volume, abort);
@@ -90,7 +91,7 @@ export class BlockingVolumeStore implements VolumeStore {
       if (error instanceof VolumeTakenError) throw reportTaken(this.#options, claim, error);
       leftover = error as Error;
     }
-    this.#reportFailure(claim, `${saveFailure(claim, failure)}. Deleting the volume.`);
+    this.#reportFailure(claim, failure, 'Deleting the volume.');
     leftover ??= await this.#try(undo, 'The storage of an unsaved volume stays', abort);
     if (leftover !== undefined) {
       recorder.event(
@@ -104,8 +105,13 @@ export class BlockingVolumeStore implements VolumeStore {
     return false;
   }
 
-  #reportFailure(claim: PersistentVolumeClaim, message: string): void {
-    this.#options.recorder.event(claimReference(claim), 'Warning', failedReason, message, { logged: true });
+  #reportFailure(claim: PersistentVolumeClaim, error: Error, what: string): void {
+    const message = `${saveFailure(claim, error)}. ${what}`;
+    const { recorder, meaningOf } = this.#options;
+    recorder.event(claimReference(claim), 'Warning', failedReason, message, {
+      logged: true,
+      ...causeAnnotation(message, error, meaningOf),
+    });
   }
 
   isUnsaved(): boolean {

@@ -7,6 +7,7 @@ import { claimReference, claimUid } from '../claim/claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import { causeAnnotation } from '../text-meaning.ts';
 import { isRejectedWrite } from './rejected-write.ts';
 import { ClassDroppedError, VolumeTakenError } from './stored-volume.ts';
 import {
@@ -26,6 +27,8 @@ const refusedPauses = { baseMs: 1000, maxMs: 5 * 60_000 } as const;
 const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
 /** A server that has just started forbids everything until it has read the roles: the first tries, 3 s, count as that. */
 const passingTries = 5;
+/** An API server that is overloaded or away counts as that for 13 tries, 40 s. */
+const awayTries = 13;
 
 /**
  * Tries once while the worker waits, then forever in the background; the claim counts as done at once. Transient
@@ -154,7 +157,7 @@ export class QueueVolumeStore implements VolumeStore {
   }
 
   /**
-   * Retries a permanent failure rarely, and records it on the claim. A rejection that may be transient is recorded once it lasts.
+   * Retries a permanent failure rarely, and records it on the claim. What may be transient is recorded once it lasts.
    *
    * @returns false for every other failure.
    */
@@ -163,7 +166,7 @@ export class QueueVolumeStore implements VolumeStore {
     if (error instanceof ForbiddenError) {
       const pauseMs = this.#forbidden.when(name);
       if (this.#forbidden.failures(name) > passingTries) {
-        this.#reportFailure(volume, error, 'every minute');
+        this.#reportFailure(volume, error, { howOften: 'every minute' });
         this.#setRetriedRarely(name, 'forbidden');
       }
       this.#retryAfter(name, pauseMs);
@@ -173,23 +176,28 @@ export class QueueVolumeStore implements VolumeStore {
     if (!isRefusal(error)) {
       this.#refused.forget(name);
       this.#retriedRarely.delete(name);
-      const isReported = isRejectedWrite(error) || error instanceof ClassDroppedError;
-      if (isReported && this.#queue.failures(name) >= passingTries) this.#reportFailure(volume, error);
+      const tries = isRejectedWrite(error) || error instanceof ClassDroppedError ? passingTries : awayTries;
+      const isRecorded = this.#queue.failures(name) >= tries;
+      this.#reportFailure(volume, error as Error, { howOften: 'until it succeeds', isRecorded });
       return false;
     }
     const pauseMs = this.#refused.when(name);
-    this.#reportFailure(volume, error, 'at least every 5 minutes');
+    this.#reportFailure(volume, error, { howOften: 'at least every 5 minutes' });
     this.#setRetriedRarely(name, 'refused');
     this.#retryAfter(name, pauseMs);
     return true;
   }
 
-  #reportFailure(volume: PersistentVolume, error: Error, howOften = 'until it succeeds'): void {
+  /** @param how.isRecorded - whether an event is recorded on the claim as well. */
+  #reportFailure(volume: PersistentVolume, error: Error, how: { howOften: string; isRecorded?: boolean }): void {
+    const { howOften, isRecorded = true } = how;
+    const { recorder, meaningOf, lastErrors } = this.#parts;
     const claim = this.#claimOf(volume);
     if (claim === undefined) return;
     const message = `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again ${howOften}.`;
-    this.#parts.recorder.event(claimReference(claim), 'Warning', failedReason, message);
-    this.#parts.lastErrors?.add(claimUid(claim), new Error(message, { cause: error }));
+    lastErrors?.add(claimUid(claim), new Error(message, { cause: error }));
+    if (!isRecorded) return;
+    recorder.event(claimReference(claim), 'Warning', failedReason, message, causeAnnotation(message, error, meaningOf));
   }
 
   #logFields(volume: PersistentVolume, error: unknown): object {
@@ -197,7 +205,7 @@ export class QueueVolumeStore implements VolumeStore {
     const fields = { err: error, volume: volume.metadata.name };
     if (claim === undefined) return fields;
     const text = saveFailure(claim, error instanceof Error ? error : new Error(String(error)));
-    return { claim: objectKey(claim), ...this.#parts.meaningOf?.(text), ...fields };
+    return { claim: objectKey(claim), ...this.#parts.meaningOf?.(text, error), ...fields };
   }
 
   #setRetriedRarely(name: string, why: 'forbidden' | 'refused'): void {

@@ -18,6 +18,7 @@ import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
 import { shouldDelete } from './should-delete.ts';
 import { storedVolume } from './stored-volume.ts';
+import { causeAnnotation, type MeaningOf } from '../text-meaning.ts';
 import { volumeReference } from './volume-reference.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
 
@@ -28,6 +29,8 @@ export interface VolumeSyncerOptions {
   volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
   client: KubeClient;
   recorder: Recorder;
+  /** For events about failures. Default: they do not name a cause. */
+  meaningOf?: MeaningOf | undefined;
   metrics: ControllerMetrics;
   addFinalizer: boolean;
   quiet: Pick<QuietVolumes, 'mustWait' | 'forget'>;
@@ -173,7 +176,7 @@ export class VolumeSyncer {
 
   /** Storage first, then the object, then the finalizer that held the object until now. */
   async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<'deleted' | 'ignored'> {
-    const { provisioner, observer, client, recorder, logger, addFinalizer } = this.#options;
+    const { provisioner, observer, client, recorder, meaningOf, logger, addFinalizer } = this.#options;
     const { name, uid, finalizers = [] } = volume.metadata;
     const permit = withRecheck(this.#options.permit, async () => {
       const { quiet, sharedStorage } = this.#options;
@@ -189,7 +192,10 @@ export class VolumeSyncer {
         return 'ignored';
       }
       const message = error instanceof Error ? error.message : String(error);
-      recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true });
+      recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, {
+        logged: true,
+        ...causeAnnotation(message, error, meaningOf),
+      });
       throw error;
     }
     observer.onDeleted(volume);

@@ -7,6 +7,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason, succeededReason } from '../event-reasons.ts';
+import type { MeaningOf } from '../text-meaning.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
@@ -72,8 +73,8 @@ export interface VolumeStoreParts {
   saveHooks: () => SaveHooks | undefined;
   recorder: Recorder;
   logger: Logger;
-  /** Fields that log lines about a failure get for its text. */
-  meaningOf?: ((text: string) => object | undefined) | undefined;
+  /** For log lines and events about a failure. */
+  meaningOf?: MeaningOf | undefined;
   /** Gets what keeps a volume unsaved, by the UID of its claim. */
   lastErrors?: { add: (uid: string, error: unknown) => void } | undefined;
 }

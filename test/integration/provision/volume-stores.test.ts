@@ -398,18 +398,28 @@ describe('the queue store', () => {
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });
 
-  for (const { title, fault, told } of [
+  for (const { title, fault, tries, told } of [
     {
       title: 'a webhook that fails, again and again, is',
       fault: { code: 500, reason: 'InternalError', message: 'failed calling webhook "w"' },
+      tries: 8,
       told: [
         'Error creating provisioned PV object for claim ns/a: failed calling webhook "w". The volume is kept at the storage, saving it is tried again until it succeeds.',
       ],
     },
     {
-      title: 'an overloaded API server is not',
+      title: 'an overloaded API server is not, for a while,',
       fault: { code: 429, reason: 'TooManyRequests', message: 'too many requests' },
+      tries: 8,
       told: [],
+    },
+    {
+      title: 'an API server that is overloaded for 40 seconds is',
+      fault: { code: 429, reason: 'TooManyRequests', message: 'too many requests' },
+      tries: 16,
+      told: [
+        'Error creating provisioned PV object for claim ns/a: too many requests. The volume is kept at the storage, saving it is tried again until it succeeds.',
+      ],
     },
   ]) {
     test(`${title} recorded on the claim whose volume cannot be saved`, async () => {
@@ -420,7 +430,7 @@ describe('the queue store', () => {
       const pass = async (condition: () => boolean): Promise<void> => {
         while (!condition()) await clock.advance(1000);
       };
-      await pass(() => rig.unsavedLines >= 8);
+      await pass(() => rig.unsavedLines >= tries);
       failing.remove();
       await pass(() => rig.volumes.length === 1);
       await rig.stop();

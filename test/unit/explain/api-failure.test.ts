@@ -9,7 +9,8 @@ describe('a failure of the API server', () => {
     'get secrets: the response is not a JSON object',
   ]) {
     test(`has nobody recreate a Secret or class: ${why}`, () => {
-      const { cure } = failureMeaning(`error getting secret key in namespace ns: ${why}`);
+      const { cause, cure } = failureMeaning(`error getting secret key in namespace ns: ${why}`);
+      assert.equal(cause, 'api-server');
       assert.doesNotMatch(cure, /create|delete/i);
       assert.match(cure, /API server/);
     });
@@ -22,7 +23,8 @@ describe('a failure of the API server', () => {
     'Error creating provisioned PV object for claim ns/a: create persistentvolumes: the response is not a JSON object',
   ]) {
     test(`has nobody look into the log of the driver or at policies: ${text}`, () => {
-      const { cure } = failureMeaning(text);
+      const { cause, cure } = failureMeaning(text);
+      assert.equal(cause, 'api-server');
       assert.doesNotMatch(cure, /driver|policy/);
       assert.match(cure, /see whether the API server responds/);
     });
@@ -31,7 +33,19 @@ describe('a failure of the API server', () => {
   test('is told apart from a refusal to save the volume', () => {
     const text =
       'Error creating provisioned PV object for claim ns/a: persistentvolumes "a" is forbidden: admission webhook "w" denied';
-    assert.match(failureMeaning(text).cure, /such as a policy, a webhook/);
+    const { cause, cure } = failureMeaning(text);
+    assert.equal(cause, 'rejected');
+    assert.match(cure, /such as a policy or a webhook/);
+  });
+
+  test('is read from the text of an event that names no cause: a server that fails is no policy', () => {
+    const { cause } = failureMeaning('Error creating provisioned PV object for claim ns/a: etcdserver: leader changed');
+    assert.equal(cause, 'api-server');
+  });
+
+  test('is not what a driver says of its own quota', () => {
+    for (const text of ['exceeded quota: q', 'x is forbidden: User "u"', 'Unauthorized'])
+      assert.equal(failureMeaning(`rpc error: code = Internal desc = ${text}`).cause, 'driver-error');
   });
 
   test('is told apart from a missing Secret', () => {

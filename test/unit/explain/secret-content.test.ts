@@ -26,7 +26,7 @@ describe('an error of the driver', () => {
     { key: 'access-key', text: 'cannot find accesskey' },
   ]) {
     test(`names key ${key} of the Secret for ${JSON.stringify(text)}`, () => {
-      const { cause, cure } = failureMeaning(refused(text), facts('pool', key));
+      const { cause, cure } = failureMeaning(refused(text), { facts: facts('pool', key) });
       assert.equal(cause, 'secret-content');
       assert.match(cure, new RegExp(`^Secret ns1/key has the key ${key}: `));
     });
@@ -40,12 +40,12 @@ describe('an error of the driver', () => {
     { keys: [], text: 'missing userID in secrets', code: 'InvalidArgument' },
   ]) {
     test(`does not blame keys ${keys.join()} for ${code} ${JSON.stringify(text)}`, () => {
-      assert.notEqual(failureMeaning(refused(text, code), facts(...keys)).cause, 'secret-content');
+      assert.notEqual(failureMeaning(refused(text, code), { facts: facts(...keys) }).cause, 'secret-content');
     });
   }
 
   test('that speaks of credentials names the keys that there are', () => {
-    const { cause, cure } = failureMeaning(refused('bad credentials', 'Internal'), facts('pool', 'admin'));
+    const { cause, cure } = failureMeaning(refused('bad credentials', 'Internal'), { facts: facts('pool', 'admin') });
     assert.equal(cause, 'driver-error');
     assert.match(cure, /^Compare the keys of Secret ns1\/key \(admin, pool\) with the documentation of the driver/);
   });
