@@ -144,7 +144,7 @@ export {
   type ListOptions,
   type PatchType,
 } from './kube/client/kube-client.ts';
-export type { RequestObservation } from './kube/client/request.ts';
+export type { RequestObservation, RequestPause } from './kube/client/request.ts';
 export {
   AlreadyExistsError,
   ApiError,

@@ -24,7 +24,7 @@ const redrawMs = 100;
 /** Pause between two plain lines, in milliseconds. */
 const plainMs = 10_000;
 /** Carriage return, and ECMA-48 "erase in line". */
-const eraseLine = '\r\u001b[K';
+export const eraseLine = '\r\u001b[K';
 
 /**
  * One line that is drawn again and again on a terminal; elsewhere a plain line at once, and then one every ten seconds. A state

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { systemClock } from '../base/clock.ts';
 import { textLogger } from '../base/text-logger.ts';
 import { connect } from '../kube/client/connect.ts';
 import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
@@ -10,6 +11,7 @@ import { listedFiles } from '../kube/credentials/kubeconfig-files.ts';
 import type { RequestObservation } from '../kube/client/request.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import type { Config } from './config.ts';
+import { pauseNotice } from './pause-notice.ts';
 import { type SubcommandCall, SubcommandError } from './subcommand-call.ts';
 import { version } from './version.ts';
 
@@ -56,6 +58,7 @@ export function connectCluster(
       transport: connect({
         ...source,
         onRequest,
+        onPause: pauseNotice(call, systemClock),
         userAgent: `csi-provisioner/${version} (${os.platform()}/${os.arch()})`,
         logger: textLogger({ level: 'error', write: (line) => call.stderr.write(line) }),
       }),

@@ -5,7 +5,7 @@ import { warningLogger } from '../../base/text-logger.ts';
 import { Credentials } from '../credentials/credentials.ts';
 import { loadKubeConfig } from '../credentials/kube-config.ts';
 import { listedFiles } from '../credentials/kubeconfig-files.ts';
-import type { RequestObservation } from './request.ts';
+import type { RequestObservation, RequestPause } from './request.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { Transport } from './transport.ts';
 
@@ -25,6 +25,8 @@ export interface ConnectOptions {
   userAgent?: string | undefined;
   /** Called after each request, also a failed one. */
   onRequest?: ((observation: RequestObservation) => void) | undefined;
+  /** Called before each pause after which a request is sent again, as the server asks for that or the connection broke. */
+  onPause?: ((pause: RequestPause) => void) | undefined;
   /** Default: warnings and errors, to standard error. */
   logger?: Logger | undefined;
   /** The process environment: `KUBECONFIG`, the variables of a pod, proxies, and what credential plugins inherit. */
@@ -52,6 +54,7 @@ export function connect(options: ConnectOptions): Transport {
     userAgent: options.userAgent ?? `csi-provisioner-library (${os.platform()}/${os.arch()})`,
     rateLimit: rateLimit && new TokenBucket({ qps: rateLimit.perSecond, burst: rateLimit.burst, clock }),
     onRequest: options.onRequest,
+    onPause: options.onPause,
     clock,
     logger,
   });

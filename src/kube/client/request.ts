@@ -57,6 +57,16 @@ export interface RequestObservation {
   date?: string | undefined;
 }
 
+/** A request is about to be sent again, after a pause. */
+export interface RequestPause {
+  /** Why: an `ApiError` where the server asks for it, or a `TransportError`. */
+  error: unknown;
+  pauseMs: number;
+  verb: string;
+  /** Its plural name. */
+  resource: string;
+}
+
 /** An open response whose body is read in chunks. Abort the signal of the request to end it. */
 export interface StreamedResponse {
   body: AsyncIterable<Uint8Array>;

@@ -18,7 +18,7 @@ import { MissingPermissions } from './missing-permissions.ts';
 import type { RequestCredentials, RequestHeaders } from './request-credentials.ts';
 import { RequestLanes } from './request-lanes.ts';
 import { asTransportError, retryPauseMs } from './request-failure.ts';
-import type { RequestObservation, RequestOptions, StreamedResponse, StreamOptions } from './request.ts';
+import type { RequestObservation, RequestOptions, RequestPause, StreamedResponse, StreamOptions } from './request.ts';
 import { Silence } from '../cache/silence.ts';
 import { Throttle } from './throttle.ts';
 import type { TokenBucket } from './token-bucket.ts';
@@ -38,6 +38,8 @@ export interface TransportOptions {
    */
   maxConnections?: number | undefined;
   onRequest?: ((observation: RequestObservation) => void) | undefined;
+  /** Called before each pause after which a request is sent again. */
+  onPause?: ((pause: RequestPause) => void) | undefined;
   /** Reports forbidden requests; several transports may share one. Default: one of its own, which only logs. */
   missingPermissions?: MissingPermissions | undefined;
 }
@@ -188,6 +190,8 @@ export class Transport implements AsyncDisposable {
         const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
         if (pauseMs === undefined || retries >= maxRetries) throw error;
         retries++;
+        const { verb, resource } = options.info;
+        this.#options.onPause?.({ error, pauseMs, verb, resource: resource.plural });
         await this.#untilFenced(options, (signal) => clock.sleep(pauseMs, { signal }));
       }
     }

@@ -8,6 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import type { Explanation } from '../../../src/explain/explanation.ts';
 import { ExplainRig } from '../explain/rig.ts';
@@ -52,6 +53,39 @@ describe('csi-provisioner why', () => {
     assert.match(flowing, /What to do: See the log of the driver's controller/);
     assert.ok(!stdout.includes('\u001b'), 'no control characters of others reach the terminal');
     assert.ok(lines.length <= 24 && lines.every((line) => line.length <= 100), 'it fits a screen');
+  });
+
+  test('says on stderr until when it waits while the API server asks for a long pause, and keeps stdout for JSON', async () => {
+    rig.addClaim({}, { annotations: {} });
+    rig.server.faults.add({
+      match: { resource: 'persistentvolumeclaims' },
+      action: { type: 'status', code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfter: 60 },
+    });
+    const child = spawn(process.execPath, [mainFile, 'why', 'ns1/c', '-o', 'json', `--kubeconfig=${kubeconfig}`], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const stdout = text(child.stdout);
+    const [line] = (await once(createInterface({ input: child.stderr }), 'line')) as [string];
+    assert.match(
+      line,
+      /^The API server responds 429 \(slow down\) and asks for a pause of 60 s; get persistentvolumeclaims is sent again at \d\d:\d\d:\d\d UTC, in 60 s$/,
+    );
+    child.kill('SIGINT');
+    await once(child, 'close');
+    assert.equal(child.exitCode, 3);
+    assert.equal(await stdout, '');
+  });
+
+  test('says nothing of a short pause', async () => {
+    rig.addClaim({}, { annotations: {} });
+    rig.server.faults.add({
+      match: { resource: 'persistentvolumeclaims' },
+      action: { type: 'status', code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfter: 1 },
+      times: 1,
+    });
+    const { code, stderr } = await why('ns1/c');
+    assert.equal(code, 2);
+    assert.equal(stderr, '');
   });
 
   test('prints JSON in which every field is set', async () => {
