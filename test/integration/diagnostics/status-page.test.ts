@@ -189,6 +189,19 @@ describe('the status page', () => {
     assert.match(none, /This claim does not wait here/);
   });
 
+  test('of one claim leads back to the page of the list, the search or the step that it was opened from', async () => {
+    const report = statusReport(many(40));
+    await using page = await served(() => report);
+    const back = async (query: string): Promise<string | undefined> => {
+      const text = await (await fetch(`${page.url}?${query}claim=team-payments/data-postgres-0`)).text();
+      return /<a href="[^"]*">(?:All waiting claims|Back to the list)<\/a>/.exec(text)?.[0];
+    };
+    assert.equal(await back(''), '<a href="?">All waiting claims</a>');
+    for (const query of ['q=postgres', 'step=queued', 'from=20']) {
+      assert.equal(await back(`${query}&`), `<a href="?${query}">Back to the list</a>`);
+    }
+  });
+
   test('what others wrote cannot become markup, nor turn the direction of writing', async () => {
     const evil = `</td><script>alert(1)</script>"'&\u202egnp.exe\u0007`;
     const claims = [reportedClaim(0, { namespace: evil, name: evil, className: evil, createdAt: evil })];
