@@ -266,6 +266,14 @@ describe('the status page', () => {
     );
   });
 
+  test('says of a released volume that is worked on, or queued, that its turn is now', async () => {
+    const steps = ['syncing', 'queued', 'earlier-call', 'shared-storage', 'idle'] as const;
+    const first = steps.map((step, number) => reportedVolume(number, { step, nextTryInMs: undefined }));
+    const page = await html(withReleased(statusReport([]), { total: steps.length, failing: 0, first }));
+    const next = first.map(({ name }) => new RegExp(`${name}.*<td>(now|–)<td>`).exec(page)?.[1]);
+    assert.deepEqual(next, ['now', 'now', '–', '–', '–']);
+  });
+
   test('has a picture of the last hour that needs no script', async () => {
     const page = await html(statusReport(many(20)));
     assert.equal(page.match(/<svg role="img"/g)?.length, 4);

@@ -30,6 +30,15 @@ describe('a plan', () => {
     ['a Map', { labels: new Map([['a', 1]]) }, 'an instance of Map at "labels"'],
     ['a Buffer', { data: Buffer.from('a') }, 'an instance of Buffer at "data"'],
     ['an object of a class', { folder: new Folder() }, 'an instance of Folder at "folder"'],
+    [
+      'an object of a class without a name',
+      {
+        folder: new (class {
+          readonly zone = 'a';
+        })(),
+      },
+      'an instance of a class without a name at "folder"',
+    ],
     ['a function', { make: () => 1 }, 'a function at "make"'],
     ['toJSON', { at: { toJSON: () => 'a' } }, 'an object with a method toJSON, or of no class at "at"'],
     ['nothing', undefined, 'undefined'],

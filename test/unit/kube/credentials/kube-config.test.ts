@@ -214,6 +214,14 @@ describe('a context', () => {
     );
   });
 
+  test('is refused where the file has none', () => {
+    const kubeconfig = write('empty', JSON.stringify({ apiVersion: 'v1', kind: 'Config' }));
+    assert.throws(
+      () => load({ kubeconfig, context: 'one' }),
+      (error) => error instanceof KubeConfigError && error.cure === 'These are there: none',
+    );
+  });
+
   test('cannot be chosen without a file', () => {
     assert.throws(() => load({ context: 'one' }), /"one" cannot be chosen without a kubeconfig file/);
   });
