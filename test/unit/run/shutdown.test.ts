@@ -82,6 +82,15 @@ describe('listenForShutdown', () => {
     assert.match(lines.at(-1)?.message ?? '', /has not ended, although it was aborted/);
   });
 
+  test('is overdue once, also where a failure has followed the signal', async () => {
+    const { signals, clock, shutdown, overdue } = listen();
+    signals.emit('SIGTERM');
+    await clock.advance(1000);
+    shutdown.fail(new Error('the driver is gone'));
+    await clock.advance(60_000);
+    assert.deepEqual(overdue, [25_000]);
+  });
+
   test('is never overdue once the work has ended', async () => {
     const { signals, clock, shutdown, overdue, lines } = listen();
     signals.emit('SIGTERM');
