@@ -30,8 +30,8 @@ describe('connect', () => {
     return kubeconfig;
   };
   /** The headers of a request made over a connection with these options. */
-  const headers = async (options: ConnectOptions): Promise<IncomingHttpHeaders> => {
-    await using transport = connect(options);
+  const headers = async (...options: [ConnectOptions?]): Promise<IncomingHttpHeaders> => {
+    await using transport = connect(...options);
     await new KubeClient({ transport, fieldManager: 'test' }).raw('/version');
     assert.equal(seen.length, 1);
     return seen[0]!;
@@ -69,6 +69,8 @@ describe('connect', () => {
   test('looks at the environment of the process where none is given', async () => {
     process.env = { ...environment, KUBECONFIG: await file('from-process', 'own') };
     assert.equal((await headers({})).authorization, 'Bearer own');
+    seen = [];
+    assert.equal((await headers()).authorization, 'Bearer own');
     assert.throws(() => connect({ environment: {} }), KubeConfigError);
   });
 
