@@ -108,6 +108,14 @@ exit 2
     assert.match(stdout, /^ns1\/none: unknown: not-found/);
   });
 
+  for (const flag of ['--help', '-h']) {
+    test(`journal ${flag} has the flags of the journal`, async () => {
+      const { code, stdout } = await run('journal', flag);
+      assert.equal(code, 0);
+      assert.match(stdout, /^Usage: kubectl csi journal list\|drain\|.*--resume/s);
+    });
+  }
+
   test('journal reads the journal beside the Lease of the only driver', async () => {
     const { code, stderr } = await run('journal', 'list');
     assert.equal(code, 3);

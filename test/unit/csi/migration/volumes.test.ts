@@ -141,6 +141,18 @@ describe('a volume of a driver in the form of its plugin', () => {
       annotations: { 'kubernetes.io/azure-file-resource-group': 'g' },
     },
     {
+      name: 'Azure File: a share without a secret has that of the account in the handle',
+      driver: azureFile,
+      csi: { volumeHandle: '#account#share', volumeAttributes: { sharename: 'own' } },
+      spec: {
+        azureFile: {
+          shareName: 'own',
+          secretName: 'azure-storage-account-account-secret',
+          secretNamespace: 'default',
+        },
+      },
+    },
+    {
       name: 'Azure File: no annotation without a resource group',
       driver: azureFile,
       csi: { volumeHandle: '#account#share', volumeAttributes: { secretname: 's' } },

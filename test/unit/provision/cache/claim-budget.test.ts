@@ -60,6 +60,17 @@ describe('the budget of claims that are kept whole', () => {
     assert.deepEqual([budget.storedChars, budget.top()], [0, []]);
   });
 
+  test('does not grow when a claim leaves the cache and comes back', () => {
+    const { store, form } = cache(10_000);
+    const known = form(claim('a', 'n', 'x'.repeat(5000)));
+    for (let round = 0; round < 5; round++) {
+      store.delete('n/a');
+      store.set(known);
+    }
+    assert.equal(isPartialClaim(known), false);
+    assert.equal(isPartialClaim(form(claim('b', 'n', 'x'.repeat(5000)))), true, 'there is no room for two');
+  });
+
   test('counts claims that are not in the cache yet, until they are garbage-collected if they are never stored', async () => {
     const { budget, form } = cache(100_000);
     const inPart = (): number =>
