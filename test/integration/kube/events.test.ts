@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CoreEvent } from '../../../src/kube/events/event-correlator.ts';
 import { EventRecorder } from '../../../src/kube/events/event-recorder.ts';
+import type { ObjectReference } from '../../../src/kube/kube-object.ts';
 import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import type { Answer, ScriptedReply } from '../../support/fakes/scripted-server.ts';
 import { nothing, Rig } from './rig.ts';
@@ -139,7 +140,7 @@ describe('EventRecorder', () => {
       if (stored.has(name)) reply.status(409, 'AlreadyExists');
       else answer(reply, request);
     });
-    const tell = async (component: string, message: string, about = claim): Promise<void> => {
+    const tell = async (component: string, message: string, about: ObjectReference = claim): Promise<void> => {
       await using recorder = new EventRecorder({
         client: rig.client,
         component,
@@ -153,10 +154,12 @@ describe('EventRecorder', () => {
     await tell('two', 'for a class');
     await tell('two', 'for a node');
     await tell('two', 'for a class', { ...claim, uid: 'of-a-successor' });
+    await tell('two', 'for a name', { kind: 'Node', namespace: 'ns' });
     assert.deepEqual(
       [...stored.values()].map(({ source, message }) => `${source.component}: ${message}`),
-      ['one: for a class', 'two: for a node', 'two: for a class'],
+      ['one: for a class', 'two: for a node', 'two: for a class', 'two: for a name'],
     );
+    assert.match([...stored.keys()].at(-1) ?? '', /^[0-9a-f]{32}$/, 'of an object without a name');
     assert.deepEqual(
       rig.log.filter(({ level }) => level === 'error'),
       [],

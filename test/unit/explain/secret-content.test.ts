@@ -35,6 +35,7 @@ describe('an error of the driver', () => {
   for (const { keys, text, code } of [
     { keys: ['region'], text: 'unknown parameter regions', code: 'InvalidArgument' },
     { keys: ['userID'], text: 'userID is wrong', code: 'InvalidArgument' },
+    { keys: ['userID'], text: 'wrong value of userID.', code: 'InvalidArgument' },
     { keys: ['pool'], text: 'the tool is broken', code: 'Internal' },
     { keys: ['userId'], text: 'missing userID', code: 'Unavailable' },
     { keys: [], text: 'missing userID in secrets', code: 'InvalidArgument' },
