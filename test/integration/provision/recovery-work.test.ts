@@ -509,6 +509,25 @@ describe('volumes that are being undone', () => {
   });
 });
 
+test('a volume that is saved while the run ends leaves no record behind', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, journal, name } = scene;
+  const gate = Promise.withResolvers<undefined>();
+  backend.fulfilSteps.push(async (plan) => {
+    await gate.promise;
+    return backend.make(plan.name);
+  });
+  rig.startOnly();
+  await rig.until('the attempt', () => backend.fulfils.length === 1);
+  rig.beginStop();
+  await scene.clock.settle();
+  gate.resolve(undefined);
+  await rig.stop();
+  assert.notEqual(rig.volume(name), undefined);
+  assert.equal(journal.records.size, 0);
+});
+
 describe('when the run is aborted, a volume that is not saved', () => {
   for (const { title, code, lateSave } of [
     { title: 'is recorded as one that the API server may still save', code: 500, lateSave: true as const },
