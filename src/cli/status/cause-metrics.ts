@@ -41,6 +41,9 @@ interface Count {
   sinceMs: number;
 }
 
+/** What is counted. */
+type CountedStatus = Pick<ControllerStatus, 'waitingClaims' | 'releasedVolumes'>;
+
 /** By cause. */
 class Counts extends Map<string, Count> {
   note(cause: string, sinceMs: number): void {
@@ -61,7 +64,7 @@ interface AllCounts {
 
 export class CauseMetrics {
   readonly #clock: Clock;
-  #controller: ControllerStatus | undefined;
+  #controller: CountedStatus | undefined;
   #counted: { atMs: number; counts: Promise<AllCounts> } | undefined;
 
   constructor({ registry, clock }: { registry: MetricRegistry; clock: Clock }) {
@@ -87,7 +90,7 @@ export class CauseMetrics {
   }
 
   /** What is counted from now on: only the instance that works has anything to count. */
-  follow(controller: ControllerStatus): void {
+  follow(controller: CountedStatus): void {
     this.#controller = controller;
   }
 
