@@ -212,7 +212,6 @@ interface RawUser {
 
 function restOfUser({ config, raw }: KubeconfigFiles): Pick<Found, 'tokenFile' | 'impersonate'> {
   const name = config.getCurrentUser()?.name;
-  if (name === undefined) return {};
   const { fields: user, file } = raw<RawUser>('users', name);
   if (user.token && user.username) {
     throw new KubeConfigError(
