@@ -18,7 +18,7 @@ import type { StorageParts } from './volume/storage-parts.ts';
 import type { VolumeStore } from './volume/volume-store.ts';
 
 /** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
-const recentlyServedMs = 300_000;
+const servedClaimsMs = 300_000;
 
 export interface SavingPartsOptions extends ControllerBase, IntentParts, StorageParts {
   save: SavePolicy | undefined;
@@ -49,8 +49,8 @@ export function savingParts(options: SavingPartsOptions): SavingParts {
   volumes.addTrail(log);
   // by a function: the save guard is made after the store, in which the revoker gives up unsaved volumes
   const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => saveGuard });
-  const recentlyServed = new RecentlySaved({ clock: options.clock, lifeMs: recentlyServedMs });
-  const parts = { ...options, provisioner, store, recentlyServed };
+  const recentlyServedClaims = new RecentlySaved({ clock: options.clock, lifeMs: servedClaimsMs });
+  const parts = { ...options, provisioner, store, recentlyServedClaims };
   const proof = new DeletionProof({ ...parts, onRewound: () => intents.lostHistory() });
   const guard = new DeletionGuard({ ...parts, proof });
   const revoker = new Revoker({

@@ -45,7 +45,7 @@ export interface RecordedStepsOptions {
   volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'version'>;
   classes: Lister<StorageClass>;
   /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
-  recentlyServed: Pick<RecentlySaved, 'has'>;
+  recentlyServedClaims: Pick<RecentlySaved, 'has'>;
   isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
   client: KubeClient;
@@ -121,14 +121,14 @@ export class RecordedSteps implements AttemptSteps {
    * @throws {NameInUseError} while another claim's volume of the name is in progress, {DrainingError} while none may be begun.
    */
   async admit({ claim, volumeName }: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined> {
-    const { guard, intents, recentlyServed } = this.#options;
+    const { guard, intents, recentlyServedClaims } = this.#options;
     try {
       intents.checkDrain();
       intents.checkName(claimUid(claim), volumeName);
     } catch (error) {
       throw this.#reportWaiting(claim, error);
     }
-    if (!recentlyServed.has(claimUid(claim))) return undefined;
+    if (!recentlyServedClaims.has(claimUid(claim))) return undefined;
     const wish = await guard.wish({ claim: namesOf(claim) }, signal);
     return wish === 'wanted' ? undefined : new Stopped('the claim has its volume, or is gone');
   }

@@ -132,8 +132,8 @@ export class QueueVolumeStore implements VolumeStore {
         const fields = volume === undefined ? { err: error, volume: name } : this.#logFields(volume, error);
         if (!this.#abort().aborted)
           this.#parts.logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
-        if (volume !== undefined && error instanceof VolumeTakenError) this.#drop(volume, error);
-        else if (volume !== undefined && error instanceof VolumeAbandonedError) this.#forget(volume);
+        if (volume !== undefined && error instanceof VolumeTakenError) this.#dropTaken(volume, error);
+        else if (volume !== undefined && error instanceof VolumeAbandonedError) this.#drop(volume);
         else if (volume === undefined || !this.#retryRarely(volume, error)) this.#queue.addRateLimited(name);
       } finally {
         this.#queue.done(name);
@@ -225,14 +225,14 @@ export class QueueVolumeStore implements VolumeStore {
   }
 
   /** No retry will save it: the next attempt of its claim finds the same volume and fails there. */
-  #drop(volume: PersistentVolume, error: VolumeTakenError): void {
+  #dropTaken(volume: PersistentVolume, error: VolumeTakenError): void {
     const claim = this.#claimOf(volume);
-    this.#forget(volume);
+    this.#drop(volume);
     if (claim !== undefined) reportTaken(this.#parts, claim, error);
   }
 
-  /** The claim is synced again. */
-  #forget(volume: PersistentVolume): void {
+  /** It is not tried again; its claim is synced again. */
+  #drop(volume: PersistentVolume): void {
     this.#queue.forget(volume.metadata.name);
     this.#settle(volume);
     this.#parts.saveHooks()?.dropped(volume);

@@ -4,36 +4,36 @@ import type { Clock } from '../../base/clock.ts';
 const lifeDefaultMs = 60_000;
 
 /**
- * Volumes that were saved and that the cache may not show yet. Without it the next event of the claim would provision
- * it a second time.
+ * Volumes that were saved and that the cache may not show yet, by their names or by the UIDs of their claims. Without it the
+ * next event of the claim would provision it a second time.
  */
 export class RecentlySaved {
   readonly #clock: Clock;
   readonly #lifeMs: number;
   readonly #untilMs = new Map<string, number>();
 
-  /** @param options.lifeMs - how long a name is remembered, in milliseconds. Default 60,000. */
+  /** @param options.lifeMs - how long one is remembered, in milliseconds. Default 60,000. */
   constructor(options: { clock: Clock; lifeMs?: number }) {
     this.#clock = options.clock;
     this.#lifeMs = options.lifeMs ?? lifeDefaultMs;
   }
 
-  add(volumeName: string): void {
+  add(key: string): void {
     const nowMs = this.#clock.monotonicMs();
-    for (const [name, untilMs] of this.#untilMs) {
+    for (const [each, untilMs] of this.#untilMs) {
       if (untilMs > nowMs) break; // they are in the order of time
-      this.#untilMs.delete(name);
+      this.#untilMs.delete(each);
     }
-    this.#untilMs.delete(volumeName);
-    this.#untilMs.set(volumeName, nowMs + this.#lifeMs);
+    this.#untilMs.delete(key);
+    this.#untilMs.set(key, nowMs + this.#lifeMs);
   }
 
   /** The cache shows the volume, or has seen its deletion. */
-  delete(volumeName: string): void {
-    this.#untilMs.delete(volumeName);
+  delete(key: string): void {
+    this.#untilMs.delete(key);
   }
 
-  has(volumeName: string): boolean {
-    return (this.#untilMs.get(volumeName) ?? -Infinity) > this.#clock.monotonicMs();
+  has(key: string): boolean {
+    return (this.#untilMs.get(key) ?? -Infinity) > this.#clock.monotonicMs();
   }
 }

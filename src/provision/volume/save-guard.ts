@@ -24,7 +24,7 @@ export interface SaveGuardOptions {
   store: VolumeStore;
   claimQueue: Pick<WorkQueue, 'addRateLimited'>;
   /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
-  recentlyServed: Pick<RecentlySaved, 'add'>;
+  recentlyServedClaims: Pick<RecentlySaved, 'add'>;
   client: KubeClient;
   clock: Clock;
 }
@@ -68,7 +68,7 @@ export class SaveGuard implements SaveHooks {
 
   /** The claim has its volume: the record is closed. */
   saved(volume: PersistentVolume): void {
-    this.#options.recentlyServed.add(claimUidOf(volume));
+    this.#options.recentlyServedClaims.add(claimUidOf(volume));
     const intent = this.#intentOf(volume);
     if (intent !== undefined) this.#options.revoker.closeServed(intent);
   }
@@ -93,8 +93,8 @@ export class SaveGuard implements SaveHooks {
 
   /** Another process has closed the record, or works on it: nothing is saved for it here any more. */
   lost({ record: { claim, volume } }: Intent): void {
-    const { store, recentlyServed } = this.#options;
-    recentlyServed.add(claim.uid); // by the other process, which the cache may not show yet
+    const { store, recentlyServedClaims } = this.#options;
+    recentlyServedClaims.add(claim.uid); // by the other process, which the cache may not show yet
     store.abandon(volume.name).catch(() => undefined); // it never rejects
   }
 
