@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CodeName } from '../hostpath/call-error.ts';
 import { type Answer, CsiClient, described } from './csi-client.ts';
 import type {
   CreateVolumeRequest,
@@ -61,6 +60,15 @@ export class Bench implements Disposable {
     this.client[Symbol.dispose]();
   }
 
+  /** From now on calls throw, so that a check that nobody waits for ends. */
+  halt(): void {
+    this.client.halted = true;
+  }
+
+  resume(): void {
+    this.client.halted = false;
+  }
+
   /** Whether volumes are reachable from some nodes alone. */
   get topology(): boolean {
     return this.facts.plugin.has('VOLUME_ACCESSIBILITY_CONSTRAINTS');
@@ -119,10 +127,10 @@ export class Bench implements Disposable {
   }
 
   async createOnce(request: CreateVolumeRequest): Promise<Answer<Responses['CreateVolume']>> {
-    this.ledger.uncertain.set(request.name, request);
+    if (!this.client.halted) this.ledger.uncertain.set(request.name, request);
     const answer = await this.client.call('CreateVolume', request);
     if (answer.ok) this.ledger.created(request, answer.response.volume ?? {});
-    else if (isFinalCode(answer.code)) this.ledger.uncertain.delete(request.name);
+    else this.ledger.failed(request, answer.code);
     return answer;
   }
 
@@ -270,11 +278,6 @@ export class Bench implements Disposable {
       await delay(pollMs);
     }
   }
-}
-
-/** Whether a CreateVolume that failed with the code has certainly left nothing behind. */
-export function isFinalCode(code: CodeName): boolean {
-  return !['CANCELLED', 'DEADLINE_EXCEEDED', 'UNAVAILABLE', 'ABORTED', 'UNKNOWN', 'INTERNAL'].includes(code);
 }
 
 /** @throws {CheckSkipped} when there is none: that is the finding of another check. */

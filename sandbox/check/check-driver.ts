@@ -10,6 +10,7 @@ import type { DriverProgram } from './driver-program.ts';
 import { KubernetesBench } from './kubernetes-bench.ts';
 import { NodeDeployment, type StartNodeDriver } from './node-deployment.ts';
 import { runChecks } from './runner.ts';
+import { sidecarCalls } from './sidecar-calls.ts';
 import { waitForDriver } from './wait-for-driver.ts';
 import { CheckFailed } from './outcome.ts';
 
@@ -39,7 +40,9 @@ const parts = ['driver', 'kubernetes', 'answers'] as const;
 export async function checkDriver(options: CheckDriverOptions): Promise<CheckResult[]> {
   const { checks, limitMs, waitMs, logFolder, signal, report, startNodeDriver, leftBehind = () => undefined } = options;
   using bench = await Bench.start(options.bench);
-  await using sandbox = new Lazy(() => KubernetesBench.start(bench, { logFolder, signal }));
+  await using sandbox = new Lazy(() =>
+    KubernetesBench.start(bench, { logFolder, signal, observe: sidecarCalls(bench.ledger).observe }),
+  );
   await using perNode = new Lazy((start: StartNodeDriver) =>
     NodeDeployment.start({ bench: options.bench, start, waitMs, logFolder, signal, leftBehind }),
   );

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { dieWithParent } from '../cluster/die-with-parent.ts';
 
 export interface DriverProgramOptions {
   /** For `sh -c`. */
@@ -67,8 +68,10 @@ export class DriverProgram implements AsyncDisposable {
       const stdio = ['ignore', 'pipe', 'pipe'] as const;
       const child = spawn('sh', ['-c', this.#command], { detached: true, stdio: [...stdio], env: this.#env });
       this.#child = child;
+      const unguard = child.pid === undefined ? () => undefined : dieWithParent(-child.pid); // its process group
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => this.#printed(text));
       const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+      unguard();
       this.#lastEnd = signal === null ? `exit code ${code ?? '?'}` : `signal ${signal}`;
       if (!this.#stopping) await delay(restartMs);
     } while (!this.#stopping);

@@ -60,12 +60,14 @@ export class KubernetesBench implements AsyncDisposable {
   readonly #bench: DriverUnderCheck;
   readonly #cluster: LocalCluster;
   readonly #faultFile: string;
+  readonly #signal: AbortSignal;
 
   private constructor(
     bench: DriverUnderCheck,
-    parts: { cluster: LocalCluster; faultFile: string; faults: string[]; nodes: string[] },
+    parts: { cluster: LocalCluster; faultFile: string; faults: string[]; nodes: string[]; signal: AbortSignal },
   ) {
     this.#bench = bench;
+    this.#signal = parts.signal;
     this.#cluster = parts.cluster;
     this.#faultFile = parts.faultFile;
     this.faults = parts.faults;
@@ -94,7 +96,13 @@ export class KubernetesBench implements AsyncDisposable {
       report: (text) => void faults.push(text),
       ...(logFolder !== undefined && { logFolder }),
     });
-    const started = new KubernetesBench(bench, { cluster, faultFile, faults, nodes: nodes.map(({ name }) => name) });
+    const started = new KubernetesBench(bench, {
+      cluster,
+      faultFile,
+      faults,
+      nodes: nodes.map(({ name }) => name),
+      signal,
+    });
     makeClasses(started.client, bench.options, cluster.driver.name);
     return started;
   }
@@ -216,7 +224,7 @@ export class KubernetesBench implements AsyncDisposable {
       const found = read();
       if (found !== undefined) return found;
       if (Date.now() > end) throw new CheckFailed(otherwise());
-      await delay(pollMs);
+      await delay(pollMs, undefined, { signal: this.#signal });
     }
   }
 }

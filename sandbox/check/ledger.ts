@@ -1,4 +1,15 @@
+import type { CodeName } from '../hostpath/call-error.ts';
 import type { CreateVolumeRequest, Volume } from './csi-messages.ts';
+
+/** The codes of a CreateVolume that may still be in progress, or has failed halfway. */
+const mayHaveMade: readonly CodeName[] = [
+  'CANCELLED',
+  'DEADLINE_EXCEEDED',
+  'UNAVAILABLE',
+  'ABORTED',
+  'UNKNOWN',
+  'INTERNAL',
+];
 
 /** A volume that a driver has answered with. */
 export interface MadeVolume {
@@ -24,10 +35,20 @@ export class Ledger {
 
   created(request: CreateVolumeRequest, volume: Volume): void {
     this.made.push({ request, volume });
-    this.uncertain.delete(request.name);
-    const id = volume.volume_id ?? '';
+    this.exists(request.name, volume);
+  }
+
+  /** Notes a volume that is not to be judged. */
+  exists(name: string, { volume_id: id = '' }: Volume): void {
+    this.uncertain.delete(name);
     if (id === '') return;
     this.volumes.add(id);
     this.everMade.add(id);
+  }
+
+  /** Notes a CreateVolume that failed: a volume may be there nevertheless. */
+  failed(request: CreateVolumeRequest, code: CodeName): void {
+    if (mayHaveMade.includes(code)) this.uncertain.set(request.name, request);
+    else this.uncertain.delete(request.name);
   }
 }

@@ -27,7 +27,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (asked.kind === 'list')
     return print(catalogue.map(({ id, section, title }) => `${id.padEnd(24)} ${title} [${section}]\n`).join(''));
   const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort(signal));
   try {
     const code = await run(asked.settings, stop.signal);
     if (!stop.signal.aborted) return code;

@@ -115,12 +115,12 @@ async function immediate(bench: Bench, findings: Findings): Promise<void> {
 async function deletion(bench: Bench, findings: Findings): Promise<void> {
   const deployment = await bench.nodeDeployment();
   const kubernetes = await deployment.kubernetes();
-  for (const { node, deleted } of deployment.nodes) {
+  for (const { node, calls } of deployment.nodes) {
     const name = kubernetes.claimOfPod(node);
     const bound = await kubernetes.bound(name);
     kubernetes.removePod(name);
     await kubernetes.remove(bound);
-    if (!deleted.has(bound.handle)) findings.fail(`the volume ${bound.handle} of ${node} was not deleted there`);
+    if (!calls.deleted.has(bound.handle)) findings.fail(`the volume ${bound.handle} of ${node} was not deleted there`);
   }
   for (const { node, bench: own } of deployment.nodes) {
     const left = await settled(async () =>
@@ -132,7 +132,7 @@ async function deletion(bench: Bench, findings: Findings): Promise<void> {
 
 async function volumeIds(bench: Bench, findings: Findings): Promise<void> {
   const { nodes } = await bench.nodeDeployment();
-  const ids = nodes.map(({ made }) => new Set(made.values()));
+  const ids = nodes.map(({ calls }) => new Set(calls.made.values()));
   if (ids.every((own) => own.size === 0)) throw new CheckSkipped('no volume was created');
   const [first = new Set(), ...others] = ids;
   const shared = [...first].filter((id) => others.some((own) => own.has(id)));
@@ -168,7 +168,7 @@ async function judgePlace(
 }
 
 function makersOf({ nodes }: NodeDeployment, { metadata }: Volume): NodeUnderCheck[] {
-  return nodes.filter(({ made }) => made.has(metadata.name));
+  return nodes.filter(({ calls }) => calls.made.has(metadata.name));
 }
 
 function names(nodes: readonly NodeUnderCheck[]): string {

@@ -2,18 +2,14 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { status } from '@grpc/grpc-js';
-import type { CodeName } from '../hostpath/call-error.ts';
-import type { ObservedCall } from '../proxy/call-proxy.ts';
-import { csiServices } from '../csi-services.ts';
-import { Bench, isFinalCode } from './bench.ts';
+import { Bench } from './bench.ts';
 import type { BenchOptions } from './bench-options.ts';
 import { cleanUp } from './clean-up.ts';
-import type { CreateVolumeRequest, Responses } from './csi-messages.ts';
 import type { DriverProgram } from './driver-program.ts';
 import { KubernetesBench } from './kubernetes-bench.ts';
 import { Ledger } from './ledger.ts';
 import { CheckFailed } from './outcome.ts';
+import { type SidecarCalls, sidecarCalls } from './sidecar-calls.ts';
 import { waitForDriver } from './wait-for-driver.ts';
 
 /** Starts the driver of a node; it may not be ready yet. */
@@ -39,10 +35,8 @@ export interface NodeDeploymentOptions {
 export interface NodeUnderCheck {
   readonly node: string;
   readonly bench: Bench;
-  /** Names that CreateVolume of its sidecar has been answered for with OK, with the ids. */
-  readonly made: Map<string, string>;
-  /** Ids that DeleteVolume of its sidecar has been answered for with OK. */
-  readonly deleted: Set<string>;
+  /** Of its sidecar. */
+  readonly calls: SidecarCalls;
 }
 
 const nodeNames = ['node-1', 'node-2'];
@@ -50,7 +44,6 @@ const nodeNames = ['node-1', 'node-2'];
 export class NodeDeployment implements AsyncDisposable {
   readonly nodes: readonly NodeUnderCheck[];
   readonly #options: NodeDeploymentOptions;
-  readonly #calls = csiServices()['csi.v1.Controller'] ?? {};
   readonly #resources: AsyncDisposableStack;
   #starting: Promise<KubernetesBench> | undefined;
 
@@ -76,7 +69,7 @@ export class NodeDeployment implements AsyncDisposable {
       await ready(driver, { node, socketPath }, options);
       const bench = resources.use(await Bench.start({ ...options.bench, socketPath }));
       await bench.noteListed();
-      nodes.push({ node, bench, made: new Map(), deleted: new Set() });
+      nodes.push({ node, bench, calls: sidecarCalls(bench.ledger) });
     }
     return new NodeDeployment(options, { nodes, resources: resources.move() });
   }
@@ -91,7 +84,7 @@ export class NodeDeployment implements AsyncDisposable {
         logFolder,
         signal,
         perNode: this.nodes.map(({ node, bench }) => ({ node, socketPath: bench.options.socketPath })),
-        observe: (call, { node }) => this.#observed(call, node),
+        observe: (call, { node }) => this.nodes.find((each) => each.node === node)?.calls.observe(call),
       },
     );
     return this.#starting;
@@ -105,24 +98,6 @@ export class NodeDeployment implements AsyncDisposable {
       for (const text of await cleanUp(bench)) this.#options.leftBehind(`on ${node}, ${text}`);
     }
     await this.#resources.disposeAsync();
-  }
-
-  #observed({ path: method, request, response, code }: ObservedCall, name: string | undefined): void {
-    const node = this.nodes.find((each) => each.node === name);
-    if (node === undefined || request === undefined) return;
-    const { CreateVolume, DeleteVolume } = this.#calls;
-    if (method === CreateVolume?.path) {
-      const asked = CreateVolume.requestDeserialize(request) as CreateVolumeRequest;
-      if (code === 0 && response !== undefined) {
-        const { volume = {} } = CreateVolume.responseDeserialize(response) as Responses['CreateVolume'];
-        node.made.set(asked.name, volume.volume_id ?? '');
-        node.bench.ledger.created(asked, volume);
-      } else if (!isFinalCode(status[code] as CodeName)) node.bench.ledger.uncertain.set(asked.name, asked);
-    } else if (method === DeleteVolume?.path && code === 0) {
-      const { volume_id: id = '' } = DeleteVolume.requestDeserialize(request) as { volume_id?: string };
-      node.deleted.add(id);
-      node.bench.ledger.volumes.delete(id);
-    }
   }
 }
 

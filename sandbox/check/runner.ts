@@ -36,12 +36,19 @@ async function runCheck(
   const started = performance.now();
   const kept = new KeptFindings(check.section);
   const missing = before.find(({ id, status }) => check.needs?.includes(id) === true && lacking(status));
+  let running: Promise<void> | undefined;
   try {
     if (missing !== undefined) throw new CheckSkipped(`it needs ${missing.id}, which did not pass`);
     const limit = AbortSignal.timeout(limitMs);
-    await untilAborted(Promise.resolve(check.run(bench, kept)), AbortSignal.any([limit, signal]));
+    running = Promise.resolve(check.run(bench, kept));
+    await untilAborted(running, AbortSignal.any([limit, signal]));
   } catch (error) {
-    if (signal.aborted) return undefined;
+    if (signal.aborted) {
+      bench.halt(); // else it would go on to make volumes, while those that are there are removed
+      await Promise.allSettled([running]);
+      bench.resume();
+      return undefined;
+    }
     kept.threw(error, limitMs);
   }
   const { id, title, section, part } = check;

@@ -12,6 +12,7 @@ const scripts = {
  * Ends the process `pid` when this one has ended, however: SIGKILL, too, leaves nothing behind. A shell waits at a pipe
  * that only this process holds open.
  *
+ * @param pid - a negative one is a process group.
  * @param how - `term` leaves it two seconds.
  * @returns to be called once `pid` has ended.
  */

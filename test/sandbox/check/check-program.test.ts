@@ -1,13 +1,13 @@
 /** `csi-sandbox check` as the author of a driver runs it. */
 import assert from 'node:assert/strict';
-import { readFile, rm } from 'node:fs/promises';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { catalogue } from '../../../sandbox/check/catalogue.ts';
 import type { CheckResult } from '../../../sandbox/check/check.ts';
 import { BrokenDriver } from '../../support/broken-drivers/broken-driver.ts';
+import { eventually } from '../../support/eventually.ts';
 import { programFile } from '../../support/program-file.ts';
 import { SandboxProgram } from '../cluster/sandbox-program.ts';
 import { HostpathProcess } from '../hostpath/hostpath-process.ts';
@@ -32,8 +32,11 @@ const nodeDriver = `${sampleDriverProgram} --csi-address=$CSI_ADDRESS --state-di
 
 async function volumesLeft(socketFolder: string): Promise<string[]> {
   await using driver = await HostpathProcess.start({ home: socketFolder });
-  const { readdir } = await import('node:fs/promises');
-  return (await readdir(path.join(driver.stateDir, 'volumes'))).filter((name) => !name.startsWith('.'));
+  return await volumeFolders(driver.stateDir);
+}
+
+async function volumeFolders(stateDir: string): Promise<string[]> {
+  return (await readdir(path.join(stateDir, 'volumes'))).filter((name) => !name.startsWith('.'));
 }
 
 describe('csi-sandbox check', () => {
@@ -125,5 +128,33 @@ describe('csi-sandbox check', () => {
     assert.equal(program.ending, 'exit code 130', program.output);
     assert.throws(() => process.kill(driverPid, 0), /ESRCH/);
     assert.deepEqual(await volumesLeft(folder), []);
+  });
+
+  test('deletes the volume of a claim that is interrupted while its response is lost', async (t) => {
+    const folder = await temporaryFolder(t);
+    await using program = SandboxProgram.start(
+      'check',
+      `--csi-address=${folder}/csi.sock`,
+      `--driver-command=${sampleDriver(folder)}`,
+      '--only=lost-create',
+    );
+    await program.prints('pass  claim ');
+    await eventually(async () => assert.notDeepEqual(await volumeFolders(`${folder}/state`), []));
+    await program.stop('SIGINT');
+    assert.equal(program.ending, 'exit code 130', program.output);
+    assert.deepEqual(await volumesLeft(folder), []);
+  });
+
+  test('leaves no driver behind when it is killed', async (t) => {
+    const folder = await temporaryFolder(t);
+    await using program = SandboxProgram.start(
+      'check',
+      `--csi-address=${folder}/csi.sock`,
+      `--driver-command=${sampleDriver(folder)}`,
+    );
+    await program.prints('pass  probe ');
+    const driverPid = await program.childPid('hostpath');
+    await program.stop('SIGKILL');
+    await eventually(() => assert.throws(() => process.kill(driverPid, 0), /ESRCH/));
   });
 });
