@@ -1,6 +1,6 @@
 /**
  * The way of a provisioner to the API: every request passes, but for the one that a test waits for. That is held until the process that
- * has sent it is killed, so that it dies at exactly this step.
+ * has sent it is killed, so that it dies at exactly this step, or until its connection is closed.
  */
 import {
   Agent,
@@ -36,13 +36,15 @@ export interface HeldRequest {
   readonly reached: Promise<void>;
   /** Further requests pass; the held one stays held. */
   release(): void;
+  /** Closes the connection of the held one. */
+  close(): void;
 }
 
 export class ApiGate implements AsyncDisposable {
   readonly #upstream: URL;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #server: Server;
-  readonly #stops = new Map<Stop, () => void>();
+  readonly #stops = new Map<Stop, (held: ServerResponse) => void>();
 
   private constructor(upstream: string) {
     this.#upstream = new URL(upstream);
@@ -67,8 +69,12 @@ export class ApiGate implements AsyncDisposable {
   /** Holds the next request that matches. */
   hold(stop: Stop): HeldRequest {
     const reached = Promise.withResolvers<undefined>();
-    this.#stops.set(stop, () => reached.resolve(undefined));
-    return { reached: reached.promise, release: () => this.#stops.delete(stop) };
+    let held: ServerResponse | undefined;
+    this.#stops.set(stop, (response) => {
+      held = response;
+      reached.resolve(undefined);
+    });
+    return { reached: reached.promise, release: () => this.#stops.delete(stop), close: () => held?.destroy() };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -84,14 +90,14 @@ export class ApiGate implements AsyncDisposable {
     const write = body && { method, path: url.replace(/\?.*/, ''), body: parsed(body) };
     const asked = write && this.#stopOf(write, 'request');
     if (asked !== undefined) {
-      this.#reached(asked);
+      this.#reached(asked, response);
       return;
     }
     const answer = await this.#forward(request, response, body);
     const answered = write && isSuccess(answer) ? this.#stopOf(write, 'response') : undefined;
     if (answered !== undefined) {
       await buffer(answer);
-      this.#reached(answered);
+      this.#reached(answered, response);
       return;
     }
     response.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -104,10 +110,10 @@ export class ApiGate implements AsyncDisposable {
     return [...this.#stops.keys()].find((stop) => stop.holds === holds && stop.matches(write));
   }
 
-  #reached(stop: Stop): void {
+  #reached(stop: Stop, held: ServerResponse): void {
     const tell = this.#stops.get(stop);
     this.#stops.delete(stop);
-    tell?.();
+    tell?.(held);
   }
 
   async #forward(

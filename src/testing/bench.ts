@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type PersistentVolume, persistentVolumes } from '../index.ts';
-import { ApiGate, type Stop } from './api-gate.ts';
+import { ApiGate, type HeldRequest, type Stop } from './api-gate.ts';
 import { StartedProgram } from './child-process.ts';
 import type { Bench, ProvisionerCommand, ProvisionerStart, TestProvisionerOptions } from './conformance-options.ts';
 import { eventually } from './eventually.ts';
@@ -32,6 +32,7 @@ export class StoryBench implements AsyncDisposable {
   readonly #resources: AsyncDisposableStack;
   readonly #seen = new Map<string, number>();
   #program: StartedProgram | undefined;
+  #frozen: { program: StartedProgram; held: HeldRequest } | undefined;
   #processes = 0;
 
   private constructor(
@@ -93,12 +94,33 @@ export class StoryBench implements AsyncDisposable {
    */
   async killAt(stop: Stop, unless?: (signal: AbortSignal) => Promise<unknown>): Promise<boolean> {
     const passed = (signal: AbortSignal): Promise<boolean>[] => (unless ? [unless(signal).then(() => false)] : []);
-    return await this.#killOn(stop, passed, 'the step');
+    return await this.#atStep(stop, { others: passed, what: 'the step', act: () => this.kill() });
   }
 
   /** Waits until the condition is met, or the process comes to the step. Then it is killed. */
   async killOnce(isReached: () => boolean | Promise<boolean>, last: Stop): Promise<void> {
-    await this.#killOn(last, (signal) => [this.#watch(isReached, signal)], 'the moment');
+    await this.#atStep(last, {
+      others: (signal) => [this.#watch(isReached, signal)],
+      what: 'the moment',
+      act: () => this.kill(),
+    });
+  }
+
+  /** Freezes the process once it comes to the step. Its lease expires, so that the next process takes over. */
+  async freezeAt(stop: Stop): Promise<void> {
+    const freeze = (held: HeldRequest): Promise<void> => {
+      if (this.#program === undefined) this.refuse('no process was started');
+      this.#program.freeze();
+      this.#frozen = { program: this.#program, held };
+      return Promise.resolve();
+    };
+    await this.#atStep(stop, { others: () => [], what: 'the step', act: freeze });
+  }
+
+  /** The frozen process goes on. The API server has closed the connection on which it waited. */
+  thaw(): void {
+    this.#frozen?.held.close();
+    this.#frozen?.program.thaw();
   }
 
   /** The names of the storage that exists; what is new was made by the current process. */
@@ -169,25 +191,33 @@ export class StoryBench implements AsyncDisposable {
   /** Ends the process in order; then nothing may come any more. */
   async finish(): Promise<void> {
     await this.balanced();
-    await this.#program?.stop(stopMs);
+    await Promise.all([this.#program?.stop(stopMs), this.#frozen?.program.stop(stopMs)]);
     const wrong = await this.#imbalance();
     if (wrong.length > 0) throw this.#withLog(new Error(wrong.join('\n')));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#frozen?.program.kill();
     await this.#program?.kill();
     await this.#resources.disposeAsync();
   }
 
   /**
-   * Kills the process when it comes to the step, or when the first of the others resolves with true. With false it ends without.
+   * Acts when the process comes to the step, or when the first of the others resolves with true. With false it ends without.
    *
    * @param what - what was not reached, for an error.
    */
-  async #killOn(
+  async #atStep(
     stop: Stop,
-    others: (signal: AbortSignal) => readonly Promise<boolean>[],
-    what: string,
+    {
+      others,
+      what,
+      act,
+    }: {
+      others: (signal: AbortSignal) => readonly Promise<boolean>[];
+      what: string;
+      act: (held: HeldRequest) => Promise<void>;
+    },
   ): Promise<boolean> {
     const held = this.#gate.hold(stop);
     const end = new AbortController();
@@ -196,7 +226,7 @@ export class StoryBench implements AsyncDisposable {
       const reached = held.reached.then(() => true);
       const waits = [reached, ...others(signal), this.#ended(signal), this.#late(signal, what)];
       const isReached = await this.#explained(Promise.race(waits));
-      if (isReached) await this.kill();
+      if (isReached) await act(held);
       return isReached;
     } finally {
       end.abort();

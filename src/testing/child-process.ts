@@ -66,26 +66,36 @@ export class StartedProgram {
     await this.#ended;
   }
 
+  /** SIGSTOP for it and for what it has started: nothing of it runs, and its connections stay. */
+  freeze(): void {
+    signalGroup(this.#child.pid, 'SIGSTOP');
+  }
+
+  /** It goes on. */
+  thaw(): void {
+    signalGroup(this.#child.pid, 'SIGCONT');
+  }
+
   /** SIGKILL for it and for what it has started. Resolves when it has ended. */
   async kill(): Promise<void> {
-    killGroup(this.#child.pid);
+    signalGroup(this.#child.pid, 'SIGKILL');
     await this.#ended;
   }
 
   /** SIGTERM, and SIGKILL if it still runs after so many milliseconds. */
   async stop(patienceMs: number): Promise<void> {
     if (this.isRunning) this.#child.kill('SIGTERM');
-    const late = setTimeout(() => killGroup(this.#child.pid), patienceMs);
+    const late = setTimeout(() => signalGroup(this.#child.pid, 'SIGKILL'), patienceMs);
     await this.#ended;
     clearTimeout(late);
-    killGroup(this.#child.pid); // what it has left
+    signalGroup(this.#child.pid, 'SIGKILL'); // what it has left
   }
 }
 
-function killGroup(pid: number | undefined): void {
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(-pid, signal);
   } catch {
     // nothing of it is left
   }

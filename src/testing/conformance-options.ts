@@ -56,6 +56,11 @@ export interface TestProvisionerOptions {
    * that nothing stays behind when the claim is deleted while no process runs. Default true.
    */
   recorded?: boolean;
+  /**
+   * Whether it has leader election, so that a second process may run beside the first and takes over once the first one's lease has
+   * expired. With true a process is also frozen for longer than its lease, and goes on after its successor has done the work. Default false.
+   */
+  leaderElection?: boolean;
   /** How data is written and found. Default: no data is. */
   data?: VolumeData;
   /** Of each class, besides its name and its provisioner. Default: `reclaimPolicy: 'Delete'`. */

@@ -13,7 +13,7 @@ export interface Story {
 
 /** All stories that the options ask for. */
 export function storiesOf(options: Settled): Story[] {
-  const { recorded = true } = options;
+  const { recorded = true, leaderElection = false } = options;
   const isMeant = ({ isOfRecord }: Step): boolean => recorded || !isOfRecord;
   const creation = Object.values(creationSteps).filter(isMeant);
   return [
@@ -25,6 +25,7 @@ export function storiesOf(options: Settled): Story[] {
     ...(recorded ? Object.values(revocationSteps).map((step) => revocationStory(step, options)) : []),
     retainedStory(),
     ...(recorded ? [recreatedStory(), sharedStory()] : []),
+    ...(leaderElection ? frozenStories({ recorded }) : []),
   ];
 }
 
@@ -212,6 +213,78 @@ function secondOf({ metadata, spec }: PersistentVolume): PersistentVolume {
     metadata: { name: `${metadata.name}-second`, annotations },
     spec: { ...rest, persistentVolumeReclaimPolicy: 'Retain', storageClassName: 'by-hand' },
   };
+}
+
+/** The process that goes on after its lease has expired must not disturb what its successor has done. */
+function frozenStories({ recorded }: { recorded: boolean }): Story[] {
+  const { fulfilled, saved } = creationSteps;
+  return [
+    ...[fulfilled, saved].map(frozenStory),
+    ...(recorded ? [fulfilled, saved].map(frozenDeletedStory) : []),
+    frozenDeletionStory(deletionSteps.deleted),
+  ];
+}
+
+function frozenStory(step: Step): Story {
+  return {
+    title: `frozen ${step.title}, until its lease has expired, the claim gets one volume`,
+    run: async (bench) => {
+      const claim = await frozenAt(bench, step);
+      await bench.start();
+      const volume = await bench.bound(claim);
+      await bench.writeData(volume);
+      await thawed(bench);
+      await stillThere(bench, volume);
+      await removed(bench, claim);
+    },
+  };
+}
+
+function frozenDeletedStory(step: Step): Story {
+  return {
+    title: `frozen ${step.title}, until its lease has expired, nothing is left of a claim that is deleted meanwhile`,
+    run: async (bench) => {
+      const claim = await frozenAt(bench, step);
+      await claim.delete();
+      await bench.start();
+      await bench.balanced();
+      await thawed(bench);
+      await bench.finish();
+    },
+  };
+}
+
+function frozenDeletionStory(step: Step): Story {
+  return {
+    title: `frozen ${step.title}, until its lease has expired, the deletion is finished`,
+    run: async (bench) => {
+      await bench.start();
+      const claim = bench.claim();
+      const volume = await bench.bound(claim);
+      const isFrozen = bench.freezeAt(step.stop({ uid: '' }));
+      await claim.delete();
+      await isFrozen;
+      await bench.start();
+      await bench.gone(volume);
+      await thawed(bench);
+      await bench.finish();
+    },
+  };
+}
+
+async function frozenAt(bench: StoryBench, step: Step): Promise<TestClaim> {
+  const claim = bench.claim();
+  const { metadata } = await claim.created();
+  await bench.start();
+  await bench.freezeAt(step.stop({ uid: metadata.uid ?? '' }));
+  return claim;
+}
+
+/** The successor has served a claim before, so the lease has expired. */
+async function thawed(bench: StoryBench): Promise<void> {
+  await bench.passTime();
+  bench.thaw();
+  await bench.passTime();
 }
 
 /** Kills processes at a step of the claim's creation. The last one is dead then. @returns the claim's UID. */

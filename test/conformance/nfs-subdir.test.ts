@@ -23,6 +23,7 @@ testProvisioner(
   }),
   {
     provisionerName,
+    leaderElection: true,
     storageClass: { parameters: { archiveOnDelete: 'false' } },
     listStorage: async ({ folder }) => (await readdir(folder)).filter((name) => !name.startsWith('.')), // the export's identity
     storageOf: nameOf,

@@ -40,6 +40,12 @@ const mistakes = [
     story: 'when the plan is recorded, before it gets the response, the claim gets one volume',
     says: /the claim is Bound, but the provisioner never reached the step: when the plan is recorded, before it gets the response/,
   },
+  {
+    mistake: 'a clean-up after a pause',
+    story:
+      'frozen when it has fulfilled, before the volume is saved, until its lease has expired, the claim gets one volume',
+    says: /loss: the storage "pvc-[-0-9a-f]+" of the PersistentVolume pvc-\S+ is gone/,
+  },
 ];
 
 describe('testProvisioner', () => {

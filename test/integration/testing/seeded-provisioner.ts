@@ -1,5 +1,6 @@
 /** Volumes that are folders, with a mistake: node seeded-provisioner.ts FOLDER MISTAKE */
 import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import {
@@ -15,11 +16,23 @@ import {
 const [root = '', mistake = 'none'] = process.argv.slice(2);
 const has = (name: string): boolean => mistake === name;
 
+/** Less than a lease, more than a busy machine takes. */
+const pauseMs = 10_000;
+
 interface FolderPlan {
   volume: PersistentVolume;
 }
 
 const pathOf = ({ spec }: PersistentVolume): string => spec.hostPath?.path ?? '';
+
+/** As a program does that takes its unfinished work for its own although its lease has expired. */
+function removeAfterPause(folder: string): void {
+  let last = Date.now();
+  setInterval(() => {
+    if (Date.now() - last > pauseMs) rmSync(folder, { recursive: true, force: true });
+    last = Date.now();
+  }, 10).unref();
+}
 
 class Folders implements Recoverable<FolderPlan> {
   plan({ claim, storageClass, volumeName }: ProvisionOptions): Promise<FolderPlan> {
@@ -30,6 +43,7 @@ class Folders implements Recoverable<FolderPlan> {
   async fulfil({ volume }: FolderPlan): Promise<PersistentVolume> {
     const folder = has('a random part in the name') ? `${pathOf(volume)}-${randomUUID()}` : pathOf(volume);
     await mkdir(folder, { recursive: true });
+    if (has('a clean-up after a pause')) removeAfterPause(folder);
     return { ...volume, spec: { ...volume.spec, hostPath: { path: folder } } };
   }
 
