@@ -11,6 +11,7 @@ import { needsOperator } from '../provision/intent-journal/read-journal.ts';
 import { ownsVolume } from '../provision/volume/owns-volume.ts';
 import { storageHash, storageHashes } from '../provision/volume/storage-hash.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';
+import { CannotReadError } from './cannot-read-error.ts';
 import { classify } from './classify.ts';
 import { ClusterVolumes, type ClusterVolumesOptions, readClusterVolumes } from './cluster-volumes.ts';
 import { type DriverVolume, driverVolume } from './driver-volume.ts';
@@ -27,6 +28,8 @@ export interface CachedLookOptions extends Omit<LookOptions, 'progress'> {
 
 /** So many single requests are made for PersistentVolumes, and to the driver; beyond it, all PersistentVolumes are listed once. */
 const maxRequests = 100;
+/** Max volumes without a PersistentVolume: beyond that the memory of a process that has other work to do is not risked. */
+const maxStrangers = 100_000;
 
 /** What a look has found in the list of the driver. */
 interface Listed extends ListedVolumes {
@@ -101,6 +104,11 @@ async function readList({
     onVolume: (id, entry) => {
       const isNew = !seen.has(id);
       seen.add(id);
+      if (strangers.size >= maxStrangers && !strangers.has(id)) {
+        throw new CannotReadError(
+          `the driver lists more than ${maxStrangers} volumes that no PersistentVolume has, too many to compare here: use csi-provisioner audit`,
+        );
+      }
       if (!take(id)) strangers.set(id, asStranger(driverVolume(entry, driver.capabilities), strangers.get(id)));
       return isNew;
     },

@@ -20,6 +20,8 @@ const pauseMs = 500;
 const maxBarrenPages = 100;
 /** Max volumes: beyond that the driver makes them up, and memory would run out. */
 const maxVolumes = 1_000_000;
+/** Max time for all pages, with restarts, in milliseconds: each page of a slow driver may come just in time. */
+const maxListMs = 30 * 60_000;
 
 export interface ListDriverVolumesOptions {
   calls: Pick<CsiCalls, 'listVolumes'>;
@@ -51,10 +53,11 @@ export interface ListedVolumes {
  */
 export async function listDriverVolumes(options: ListDriverVolumesOptions): Promise<ListedVolumes | undefined> {
   let entries = pageEntries;
+  const endMs = options.clock.monotonicMs() + maxListMs;
   for (let start = 1; start <= maxStarts; start++) {
     options.onStart();
     try {
-      return await readPages(options, entries);
+      return await readPages(options, { entries, endMs });
     } catch (error) {
       if (!(error instanceof CsiCallError)) throw error;
       if (error.codeName === 'Unimplemented') return undefined;
@@ -69,9 +72,12 @@ export async function listDriverVolumes(options: ListDriverVolumesOptions): Prom
 }
 
 /** @throws {CsiCallError} when the list is to be started again, or not to be had. */
-async function readPages(options: ListDriverVolumesOptions, entries: number): Promise<ListedVolumes> {
+async function readPages(
+  options: ListDriverVolumesOptions,
+  { entries, endMs }: { entries: number; endMs: number },
+): Promise<ListedVolumes> {
   const listed: ListedVolumes = { unnamed: 0, repeated: 0 };
-  const tokens = new Set<string>();
+  const repeats = repeatedToken();
   let entryCount = 0;
   let barrenPages = 0;
   for (let token = ''; ;) {
@@ -84,13 +90,35 @@ async function readPages(options: ListDriverVolumesOptions, entries: number): Pr
     }
     token = page.next_token ?? '';
     if (token === '') return listed;
-    if (tokens.has(token) || barrenPages >= maxBarrenPages) {
+    const isRepeated = repeats(token);
+    if (isRepeated || barrenPages >= maxBarrenPages) {
       throw new CannotReadError(
-        `the driver's list of volumes never ends: ${tokens.has(token) ? 'it gave the same next_token twice' : `${barrenPages} pages in a row had nothing new`}`,
+        `the driver's list of volumes never ends: ${isRepeated ? 'it gave the same next_token twice' : `${barrenPages} pages in a row had nothing new`}`,
       );
     }
-    tokens.add(token);
+    if (options.clock.monotonicMs() > endMs) {
+      throw new CannotReadError(
+        `the driver's list of volumes takes too long: after ${maxListMs / 60_000} minutes it had ${entryCount} entries, and goes on`,
+      );
+    }
   }
+}
+
+/** Whether tokens come again and again: one of them is kept, a later one each time (Brent's algorithm), as a driver may make them long. */
+function repeatedToken(): (token: string) => boolean {
+  let kept = '';
+  let left = 0;
+  let span = 1;
+  return (token) => {
+    if (token === kept) return true;
+    if (left === 0) {
+      kept = token;
+      span *= 2;
+      left = span;
+    }
+    left--;
+    return false;
+  };
 }
 
 /** @returns whether it had anything new. */

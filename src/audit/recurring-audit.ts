@@ -14,7 +14,7 @@ export interface RecurringAuditOptions {
   addFacts: (findings: readonly Finding[], signal: AbortSignal) => Promise<void>;
   /** A command to copy; undefined: nothing is to be done. */
   commandFor: (finding: Finding, audit: Audit) => string | undefined;
-  /** From the end of one to the start of the next, in milliseconds; up to a quarter more, so that replicas and nodes spread. */
+  /** From the end of one to the start of the next, in milliseconds; up to a quarter more, so that nodes spread. */
   intervalMs: number;
   metrics: AuditMetrics;
   /** A number from 0 up to 1, exclusive. */
@@ -38,6 +38,8 @@ export interface AuditState {
   problem: string | undefined;
 }
 
+/** Max pause before the first audit, in milliseconds: how long ago the last one was, nobody knows, and this process may not live long. */
+const maxFirstPauseMs = 5 * 60_000;
 /** How many findings are kept to be shown: counts say the rest. */
 const shownFindings = 20;
 /** Max pause before the second look, in milliseconds: what is in the making is saved by then. */
@@ -66,9 +68,10 @@ export class RecurringAudit {
     this.#checkedAtMs = clock.monotonicMs();
     const end = metrics.began(intervalMs / 1000, () => (clock.monotonicMs() - this.#checkedAtMs) / 1000);
     try {
-      for (;;) {
-        await clock.sleep(intervalMs * (1 + jitter * random()), { signal });
+      for (let pauseMs = Math.min(intervalMs, maxFirstPauseMs) * (1 + random()); ;) {
+        await clock.sleep(pauseMs, { signal });
         await this.#once(signal);
+        pauseMs = intervalMs * (1 + jitter * random());
       }
     } catch (error) {
       if (!signal.aborted) throw error;

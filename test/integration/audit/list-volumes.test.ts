@@ -1,5 +1,6 @@
 /** What drivers answer to ListVolumes and ControllerGetVolume, well or badly. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
@@ -45,6 +46,40 @@ describe('the list of the driver', () => {
     assert.match(stderr, /restarted 5 times/);
   });
 
+  test('whose tokens are stale in the middle, again and again, says nothing', async () => {
+    await using rig = await AuditRig.start();
+    rig.driver.always('ListVolumes', ({ request }: RecordedCall) => {
+      if (request['starting_token']) throw new DriverFailure(status.ABORTED, 'stale');
+      return { entries: [volume('a')], next_token: '1' };
+    });
+    const { code, stderr, stdout } = await rig.run([]);
+    assert.equal(code, 3);
+    assert.equal(stdout, '');
+    assert.match(stderr, /restarted 5 times/);
+    assert.equal(rig.driver.callsOf('ListVolumes').length, 10);
+  });
+
+  for (const [where, isStalled] of [
+    ['at once', () => true],
+    ['in the middle of the pages', ({ request }: RecordedCall) => request['starting_token'] === '1'],
+  ] as const) {
+    test(`that stalls ${where} is given up after four calls`, async () => {
+      await using rig = await AuditRig.start();
+      let stalled = 0;
+      rig.driver.always('ListVolumes', async (call: RecordedCall) => {
+        if (!isStalled(call)) return { entries: [volume('a')], next_token: '1' };
+        stalled++;
+        await once(call.cancelled, 'abort');
+        return { entries: [] };
+      });
+      const { code, stderr, stdout } = await rig.run(['--timeout=200ms']);
+      assert.equal(code, 3);
+      assert.equal(stdout, '');
+      assert.match(stderr, /does not list its volumes: rpc error: code = DeadlineExceeded/);
+      assert.equal(stalled, 4);
+    });
+  }
+
   for (const [what, failure, calls] of [
     ['is away for a moment', new DriverFailure(status.UNAVAILABLE, 'starting'), 2],
     ['does not know pages', new DriverFailure(status.INVALID_ARGUMENT, 'max_entries must be 0'), 2],
@@ -63,6 +98,7 @@ describe('the list of the driver', () => {
   for (const [what, answer] of [
     ['gives the same token twice', () => ({ entries: [volume('vol-1')], next_token: 'same' })],
     ['has a new token for the same page each time', endless()],
+    ['has a circle of tokens', circle()],
   ] as const) {
     test(`that ${what} ends, and nothing is said`, async () => {
       await using rig = await AuditRig.start();
@@ -164,6 +200,11 @@ test('a volume that is not listed is not lost when the driver knows it by its id
   });
   assert.deepEqual(states(await rig.report()), ['lost fs-1:/share']);
 });
+
+function circle() {
+  let page = 0;
+  return () => ({ entries: [volume(`vol-${page}`)], next_token: `token-${++page % 7}` });
+}
 
 function endless(): () => object {
   let page = 0;

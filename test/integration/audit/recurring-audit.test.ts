@@ -193,6 +193,18 @@ describe('the audit of the sidecar', () => {
     assert.deepEqual(await audited.counts(), {});
   });
 
+  test('gives up a driver that lists ever more volumes before they fill the memory', async () => {
+    await using rig = await started();
+    let count = 0;
+    rig.driver.always('ListVolumes', () => ({
+      entries: Array.from({ length: 5000 }, () => ({ volume: { volume_id: `made-up-${count++}` } })),
+      next_token: String(count),
+    }));
+    await using audited = await sidecar(rig);
+    const line = await audited.program.logged('The audit could not be carried out');
+    assert.match(line, /lists more than 100000 volumes that no PersistentVolume has/);
+  });
+
   test('is not carried out for a driver without LIST_VOLUMES, which is said once', async () => {
     await using rig = await started({ controller: ['CREATE_DELETE_VOLUME', 'GET_VOLUME'] });
     rig.addVolume('pv-lost', 'vol-lost');
