@@ -6,10 +6,12 @@ import type { Plugin } from 'esbuild';
  */
 const usedParts: Record<string, string> = {
   undici: `import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+    import connect from 'undici/lib/api/api-connect.js';
     import request from 'undici/lib/api/api-request.js';
-    Dispatcher.prototype.request = request; // undici's entry adds all its methods so
+    Object.assign(Dispatcher.prototype, { connect, request }); // undici's entry adds all its methods so; proxies need connect
     export { default as buildConnector } from 'undici/lib/core/connect.js';
     export { default as Agent } from 'undici/lib/dispatcher/agent.js';
+    export { default as Pool } from 'undici/lib/dispatcher/pool.js';
     export { default as ProxyAgent } from 'undici/lib/dispatcher/proxy-agent.js';`,
   'prom-client': `export { default as Counter } from 'prom-client/lib/counter.js';
     export { default as Gauge } from 'prom-client/lib/gauge.js';

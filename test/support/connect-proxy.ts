@@ -10,6 +10,7 @@ export interface ConnectProxy extends AsyncDisposable {
   readonly tunnels: readonly string[];
   /** Responds with this code to whoever wants a tunnel; without one, makes them again. */
   refuse(code?: number): void;
+  closeTunnels(): void;
 }
 
 export async function startConnectProxy(): Promise<ConnectProxy> {
@@ -39,6 +40,9 @@ export async function startConnectProxy(): Promise<ConnectProxy> {
       });
     }
   });
+  const closeTunnels = (): void => {
+    for (const socket of open) socket.destroy();
+  };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -47,10 +51,11 @@ export async function startConnectProxy(): Promise<ConnectProxy> {
     refuse(code) {
       refusal = code;
     },
+    closeTunnels,
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');
       server.close();
-      for (const socket of open) socket.destroy();
+      closeTunnels();
       await closed;
     },
   };
