@@ -1,6 +1,7 @@
 /** The audit of `--audit-interval`: the whole program between a real driver socket and a real API server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
@@ -114,6 +115,22 @@ describe('the audit of the sidecar', () => {
       assert.doesNotMatch(text, /vol-<b>/);
     });
   });
+
+  for (const { title, flags, pod } of [
+    { title: 'the leader of the driver', flags: ['--leader-election'], pod: `--driver=${driverName}` },
+    { title: 'this Pod without an election', flags: [], pod: `--pod=ns/${hostname()}` },
+  ]) {
+    test(`has the kubectl plugin run the command to delete in ${title}`, async () => {
+      await using rig = await started();
+      await rig.put({ ...recordOf(1), ...stuck });
+      rig.lists('vol-left');
+      await using audited = await sidecar(rig, flags);
+      await eventually(async () => {
+        const [, command] = /<code>(kubectl csi audit [^<]*)<\/code>/.exec(await audited.page()) ?? [];
+        assert.equal(command, `kubectl csi audit --delete=vol-left ${pod}`);
+      });
+    });
+  }
 
   test('lists no PersistentVolumes, and reads only those that the driver does not list', async () => {
     await using rig = await started();

@@ -45,4 +45,10 @@ describe('the trust in the certificate authorities of the system', () => {
       await rm(folder, { recursive: true });
     }
   });
+
+  test('is not added before Node.js 24.5, which has no means for it', async () => {
+    const older = 'delete tls.setDefaultCACertificates;';
+    const call = `(await import('${moduleUrl}')).trustSystemCertificates();`;
+    assert.deepEqual(await trusted('/nowhere', `${older}\n${call}`), await trusted('/nowhere', older));
+  });
 });
