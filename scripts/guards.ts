@@ -118,6 +118,9 @@ async function main(): Promise<number> {
     const verdicts = await run(guards, folder, stop.signal);
     console.log(`\n${table(verdicts)}`);
     return verdicts.every(({ outcome }) => outcome === 'caught') ? 0 : 1;
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    return 1;
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
