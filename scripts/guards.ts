@@ -85,7 +85,7 @@ async function run(guards: readonly Guard[], folder: string, signal: AbortSignal
   for (let number = 0; number < options.jobs; number++) {
     const parent = path.join(folder, String(number));
     await mkdir(parent);
-    copies.push(await makeCopy(root, parent));
+    copies.push(await makeCopy(root, parent, signal));
   }
   const tests = await testsIn(root, options.tests);
   const sources = await hashOfSources(root);

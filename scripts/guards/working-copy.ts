@@ -32,7 +32,7 @@ export async function filesOf(root: string): Promise<string[]> {
 }
 
 /** @param parent - an empty folder, with a short name: sockets are in it, too. */
-export async function makeCopy(root: string, parent: string): Promise<WorkingCopy> {
+export async function makeCopy(root: string, parent: string, signal: AbortSignal): Promise<WorkingCopy> {
   const copy = {
     folder: path.join(parent, 'copy'),
     temporary: path.join(parent, 'tmp'),
@@ -42,7 +42,7 @@ export async function makeCopy(root: string, parent: string): Promise<WorkingCop
   for (const file of await filesOf(root)) await cp(path.join(root, file), path.join(copy.folder, file));
   await symlink(path.join(root, 'node_modules'), path.join(copy.folder, 'node_modules'));
   const build = [path.join(copy.folder, 'scripts/build.ts'), `--out=${copy.programs}`, '--test-programs'];
-  await run(process.execPath, [...build, 'sandbox', 'hostpath-driver'], { cwd: copy.folder });
+  await run(process.execPath, [...build, 'sandbox', 'hostpath-driver'], { cwd: copy.folder, signal });
   for (const [name, source] of Object.entries(fromSources)) {
     await writeFile(path.join(copy.programs, name), `import(${JSON.stringify(path.join(copy.folder, source))});\n`);
   }
