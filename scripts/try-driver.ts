@@ -4,6 +4,7 @@ import path from 'node:path';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { showing } from './terminal-progress.ts';
+import { checkTried } from './try-driver/check-tried.ts';
 import { differences, type Results } from './try-driver/compare.ts';
 import { driverCommand } from './try-driver/driver-program.ts';
 import { parseOptions, type TryOptions } from './try-driver/options.ts';
@@ -13,7 +14,8 @@ import { tableText, unexplained } from './try-driver/table.ts';
 
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2));
-  const { profile, program, target, dump } = options;
+  const { profile, program, target, dump, logFolder } = options;
+  if (options.check) return await checkTried(profile, await driverCommand(profile, options.driver), { logFolder });
   const peer = await otherSidecar(options.peer);
   if (target === 'kubernetes') await findPrograms(); // compiles them the first time, with a progress line of its own
   const command = await driverCommand(profile, options.driver);

@@ -19,6 +19,8 @@ export interface TryOptions {
   logFolder: string | undefined;
   /** All observations go to this file, as JSON. */
   dump: string | undefined;
+  /** Only checks the driver. */
+  check: boolean;
 }
 
 interface Values {
@@ -28,6 +30,7 @@ interface Values {
   cluster: TryOptions['target'];
   logs?: string;
   dump?: string;
+  check?: true;
 }
 
 /** Reads the command line; an invalid one ends the process. */
@@ -50,6 +53,7 @@ difference that docs/migrate-from-go.md does not list.`,
     .addOption(new Option('--cluster <NAME>', 'cluster').choices(['kubernetes', 'sandbox']).default('kubernetes'))
     .option('--logs <DIR>', 'folder to keep the logs of sidecars and drivers in')
     .option('--dump <FILE>', 'file for all that was compared, as JSON')
+    .option('--check', 'runs csi-sandbox check with the driver instead, and prints its findings')
     .addHelpText('after', `\nDrivers:\n${drivers.map(driverLine).join('\n')}`)
     .parse(argv, { from: 'user' });
   const values = command.opts<Values>();
@@ -58,8 +62,8 @@ difference that docs/migrate-from-go.md does not list.`,
   if (profile === undefined) return refuse(`driver '${command.args[0] ?? ''}' is not one of ${names()}.`);
   if (profile.program === 'given' && values.driver === undefined)
     return refuse(`--driver is needed: the command of ${profile.about}.`);
-  const { driver, program, peer, cluster, logs, dump } = values;
-  return { profile, driver, program, peer, target: cluster, logFolder: logs, dump };
+  const { driver, program, peer, cluster, logs, dump, check = false } = values;
+  return { profile, driver, program, peer, target: cluster, logFolder: logs, dump, check };
 }
 
 function ours(): string {
