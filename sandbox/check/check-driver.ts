@@ -40,11 +40,23 @@ const parts = ['driver', 'kubernetes', 'answers'] as const;
 export async function checkDriver(options: CheckDriverOptions): Promise<CheckResult[]> {
   const { checks, limitMs, waitMs, logFolder, signal, report, startNodeDriver, leftBehind = () => undefined } = options;
   using bench = await Bench.start(options.bench);
-  await using sandbox = new Lazy(() =>
-    KubernetesBench.start(bench, { logFolder, signal, observe: sidecarCalls(bench.ledger).observe }),
+  await using sandbox = new Lazy((ending) =>
+    KubernetesBench.start(bench, {
+      logFolder,
+      waitMs,
+      signal: AbortSignal.any([signal, ending]),
+      observe: sidecarCalls(bench.ledger).observe,
+    }),
   );
-  await using perNode = new Lazy((start: StartNodeDriver) =>
-    NodeDeployment.start({ bench: options.bench, start, waitMs, logFolder, signal, leftBehind }),
+  await using perNode = new Lazy((ending, start: StartNodeDriver) =>
+    NodeDeployment.start({
+      bench: options.bench,
+      start,
+      waitMs,
+      logFolder,
+      signal: AbortSignal.any([signal, ending]),
+      leftBehind,
+    }),
   );
   bench.kubernetes = () => sandbox.started();
   if (startNodeDriver !== undefined) bench.nodeDeployment = () => perNode.started(startNodeDriver);
@@ -70,15 +82,17 @@ export async function checkDriver(options: CheckDriverOptions): Promise<CheckRes
 
 /** Something that is started once, when it is first needed. */
 class Lazy<T extends AsyncDisposable, Options extends unknown[]> implements AsyncDisposable {
-  readonly #start: (...options: Options) => Promise<T>;
+  readonly #start: (ending: AbortSignal, ...options: Options) => Promise<T>;
+  readonly #ending = new AbortController();
   #starting: Promise<T> | undefined;
 
-  constructor(start: (...options: Options) => Promise<T>) {
+  /** @param start - its signal aborts what cannot be started, such as for a driver that is gone. */
+  constructor(start: (ending: AbortSignal, ...options: Options) => Promise<T>) {
     this.#start = start;
   }
 
   started(...options: Options): Promise<T> {
-    this.#starting ??= this.#start(...options);
+    this.#starting ??= this.#start(this.#ending.signal, ...options);
     return this.#starting;
   }
 
@@ -86,6 +100,7 @@ class Lazy<T extends AsyncDisposable, Options extends unknown[]> implements Asyn
   async stop(): Promise<void> {
     const starting = this.#starting;
     this.#starting = undefined;
+    this.#ending.abort();
     const running = await starting?.catch(() => undefined);
     await running?.[Symbol.asyncDispose]();
   }

@@ -37,6 +37,8 @@ export interface BoundClaim {
 /** How the sandbox is started. */
 export interface KubernetesBenchOptions {
   readonly logFolder: string | undefined;
+  /** How long to wait for the driver, in milliseconds. */
+  readonly waitMs: number;
   readonly signal: AbortSignal;
   /** The nodes, each with the socket of its own driver and a sidecar with `--node-deployment`. Default: one sidecar for all. */
   readonly perNode?: readonly { readonly node: string; readonly socketPath: string }[];
@@ -78,7 +80,7 @@ export class KubernetesBench implements AsyncDisposable {
   /** @throws when the sandbox cannot be started with this driver; nothing is left running then. */
   static async start(
     bench: DriverUnderCheck,
-    { logFolder, signal, perNode, observe }: KubernetesBenchOptions,
+    { logFolder, waitMs, signal, perNode, observe }: KubernetesBenchOptions,
   ): Promise<KubernetesBench> {
     const folder = await mkdtemp(path.join(tmpdir(), 'check-'));
     const faultFile = path.join(folder, 'faults');
@@ -91,6 +93,7 @@ export class KubernetesBench implements AsyncDisposable {
       sidecarFlags: [...sidecarFlags(bench), ...(perNode === undefined ? centralFlags(bench) : perNodeFlags)],
       sidecarEnv: { POD_NAME: 'check' },
       faultFile,
+      waitMs,
       observe,
       signal,
       report: (text) => void faults.push(text),

@@ -76,12 +76,13 @@ export class NodeDeployment implements AsyncDisposable {
 
   /** The sandbox with the sidecars, started when it is first needed. */
   kubernetes(): Promise<KubernetesBench> {
-    const { bench: options, logFolder, signal } = this.#options;
+    const { bench: options, logFolder, waitMs, signal } = this.#options;
     const [first] = this.nodes;
     this.#starting ??= KubernetesBench.start(
       { options, facts: first!.bench.facts, ledger: new Ledger() },
       {
         logFolder,
+        waitMs,
         signal,
         perNode: this.nodes.map(({ node, bench }) => ({ node, socketPath: bench.options.socketPath })),
         observe: (call, { node }) => this.nodes.find((each) => each.node === node)?.calls.observe(call),

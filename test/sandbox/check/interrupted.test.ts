@@ -1,4 +1,4 @@
-/** A check of `csi-sandbox check` that is interrupted amid its calls. */
+/** A run of `csi-sandbox check` that is interrupted, or whose driver is gone, amid its calls. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chosen } from '../../../sandbox/check/catalogue.ts';
@@ -8,6 +8,15 @@ import { BrokenDriver } from '../../support/broken-drivers/broken-driver.ts';
 
 /** Some check makes one volume, and `list-pages` makes further ones. */
 const interruptedCall = 4;
+
+const bench = {
+  timeoutMs: 20_000,
+  classParameters: {},
+  mutableParameters: {},
+  secrets: {},
+  nodes: [],
+  sizeBytes: 2n ** 30n,
+};
 
 test('a check that is interrupted makes no further volumes, and those that there are go', async () => {
   const interrupt = new AbortController();
@@ -21,15 +30,7 @@ test('a check that is interrupted makes no further volumes, and those that there
     },
   });
   const results = await checkDriver({
-    bench: {
-      socketPath: driver.socketPath,
-      timeoutMs: 20_000,
-      classParameters: {},
-      mutableParameters: {},
-      secrets: {},
-      nodes: [],
-      sizeBytes: 2n ** 30n,
-    },
+    bench: { ...bench, socketPath: driver.socketPath },
     checks: chosen(['list-pages']),
     limitMs: 120_000,
     waitMs: 10_000,
@@ -41,4 +42,23 @@ test('a check that is interrupted makes no further volumes, and those that there
   using client = new CsiClient({ socketPath: driver.socketPath, timeoutMs: 20_000 });
   const listed = await client.call('ListVolumes');
   assert.deepEqual(listed.ok && (listed.response.entries ?? []), []);
+});
+
+test('a driver that is gone before its claims are checked ends the run, with the reason', async () => {
+  await using driver = await BrokenDriver.start({ spoils: {} });
+  let ended: Promise<void> | undefined;
+  const results = await checkDriver({
+    bench: { ...bench, socketPath: driver.socketPath, timeoutMs: 2000 },
+    checks: chosen(['claim']),
+    limitMs: 120_000,
+    waitMs: 300,
+    signal: new AbortController().signal,
+    report: ({ id }) => {
+      if (id === 'delete') ended = driver[Symbol.asyncDispose]();
+    },
+  });
+  await ended;
+  const { status, findings = [] } = results.find(({ id }) => id === 'claim') ?? {};
+  assert.equal(status, 'fail');
+  assert.match(findings[0]?.message ?? '', /no CSI driver was ready at .* within 0\.3 s|cannot be registered/);
 });
