@@ -13,14 +13,29 @@ import type {
 import { type DriverFacts, readFacts } from './facts.ts';
 import type { BenchOptions } from './bench-options.ts';
 import type { KubernetesBench } from './kubernetes-bench.ts';
-import type { NodeDeployment } from './node-deployment.ts';
 import { Ledger } from './ledger.ts';
 import { CheckFailed, CheckSkipped } from './outcome.ts';
+import type { SidecarCalls } from './sidecar-calls.ts';
 
 const reservedPrefix = 'csi.storage.k8s.io/';
 const pollMs = 200;
 /** How often a call that is ABORTED is repeated. */
 const maxRepeats = 25;
+
+/** A node, and what its driver has been asked to do. */
+export interface NodeUnderCheck {
+  readonly node: string;
+  readonly bench: Bench;
+  /** Of its sidecar. */
+  readonly calls: SidecarCalls;
+}
+
+/** A driver with a process and a sidecar on each node. */
+export interface DriverPerNode {
+  readonly nodes: readonly NodeUnderCheck[];
+  /** The sandbox with the sidecars. */
+  kubernetes(): Promise<KubernetesBench>;
+}
 
 /** A driver, and what the checks have done to it. */
 export class Bench implements Disposable {
@@ -38,7 +53,7 @@ export class Bench implements Disposable {
   kubernetes: () => Promise<KubernetesBench> = () => Promise.reject(new CheckSkipped('there is no sandbox'));
 
   /** The driver as it runs with node deployment, started when it is first needed. */
-  nodeDeployment: () => Promise<NodeDeployment> = () =>
+  nodeDeployment: () => Promise<DriverPerNode> = () =>
     Promise.reject(new CheckSkipped('no driver can be started for a node: --node-driver-command is not given'));
 
   private constructor(options: BenchOptions, parts: Pick<Bench, 'facts' | 'answers' | 'client'>) {

@@ -1,10 +1,9 @@
 /** What happens to claims when a driver and a sidecar with `--node-deployment` run on each node. */
 import type { Volume } from '../control-plane/objects.ts';
-import type { Bench } from './bench.ts';
+import type { Bench, DriverPerNode, NodeUnderCheck } from './bench.ts';
 import type { Check, Findings } from './check.ts';
 import type { BoundClaim, KubernetesBench } from './kubernetes-bench.ts';
 import { settled, some } from './leak-checks.ts';
-import type { NodeDeployment, NodeUnderCheck } from './node-deployment.ts';
 import { CheckSkipped } from './outcome.ts';
 import { segmentMistakes } from './topology-rules.ts';
 
@@ -141,7 +140,7 @@ async function volumeIds(bench: Bench, findings: Findings): Promise<void> {
 
 /** Finds fault with a volume that its node cannot use, or that others are said to have. @returns whether its node can use it. */
 async function judgePlace(
-  deployment: NodeDeployment,
+  deployment: DriverPerNode,
   kubernetes: KubernetesBench,
   { node, bound, findings }: { node: NodeUnderCheck; bound: BoundClaim; findings: Findings },
 ): Promise<boolean> {
@@ -167,7 +166,7 @@ async function judgePlace(
   return isUsable;
 }
 
-function makersOf({ nodes }: NodeDeployment, { metadata }: Volume): NodeUnderCheck[] {
+function makersOf({ nodes }: DriverPerNode, { metadata }: Volume): NodeUnderCheck[] {
   return nodes.filter(({ calls }) => calls.made.has(metadata.name));
 }
 

@@ -2,14 +2,14 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Bench } from './bench.ts';
+import { Bench, type DriverPerNode, type NodeUnderCheck } from './bench.ts';
 import type { BenchOptions } from './bench-options.ts';
 import { cleanUp } from './clean-up.ts';
 import type { DriverProgram } from './driver-program.ts';
 import { KubernetesBench } from './kubernetes-bench.ts';
 import { Ledger } from './ledger.ts';
 import { CheckFailed } from './outcome.ts';
-import { type SidecarCalls, sidecarCalls } from './sidecar-calls.ts';
+import { sidecarCalls } from './sidecar-calls.ts';
 import { waitForDriver } from './wait-for-driver.ts';
 
 /** Starts the driver of a node; it may not be ready yet. */
@@ -31,17 +31,9 @@ export interface NodeDeploymentOptions {
   readonly leftBehind: (text: string) => void;
 }
 
-/** A node, and what its driver has been asked to do. */
-export interface NodeUnderCheck {
-  readonly node: string;
-  readonly bench: Bench;
-  /** Of its sidecar. */
-  readonly calls: SidecarCalls;
-}
-
 const nodeNames = ['node-1', 'node-2'];
 
-export class NodeDeployment implements AsyncDisposable {
+export class NodeDeployment implements DriverPerNode, AsyncDisposable {
   readonly nodes: readonly NodeUnderCheck[];
   readonly #options: NodeDeploymentOptions;
   readonly #resources: AsyncDisposableStack;
