@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 
 /** An HTTP proxy on loopback that makes tunnels, and refuses all else. */
 export interface ConnectProxy extends AsyncDisposable {
-  /** `http://127.0.0.1:<port>`. */
+  /** `http://127.0.0.1:<port>`, or `https`. */
   readonly url: string;
   /** Where each tunnel leads to, such as `127.0.0.1:6443`, oldest first. */
   readonly tunnels: readonly string[];
@@ -13,11 +14,13 @@ export interface ConnectProxy extends AsyncDisposable {
   closeTunnels(): void;
 }
 
-export async function startConnectProxy(): Promise<ConnectProxy> {
+/** @param tls - certificate to speak TLS with; without one it speaks plain HTTP. */
+export async function startConnectProxy(tls?: { cert: string; key: string }): Promise<ConnectProxy> {
   const tunnels: string[] = [];
   const open = new Set<Socket>();
   let refusal: number | undefined;
-  const server = createServer((_request, response) => void response.writeHead(405).end());
+  const server = tls === undefined ? createServer() : createTlsServer(tls);
+  server.on('request', (_request, response) => void response.writeHead(405).end());
   server.on('connect', (request, client: Socket) => {
     if (refusal !== undefined) {
       client.end(`HTTP/1.1 ${refusal} Refused\r\n\r\n`);
@@ -46,7 +49,7 @@ export async function startConnectProxy(): Promise<ConnectProxy> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     tunnels,
     refuse(code) {
       refusal = code;

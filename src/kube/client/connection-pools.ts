@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import nodeTls, { createSecureContext, type SecureContext } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { endWhenSilent, isHttp2, pingMs } from './live-connection.ts';
@@ -135,6 +135,7 @@ function makePools(options: {
   const proxied = {
     uri: proxyUrl ?? '',
     proxyTunnel: true, // else one connection for all
+    ...(proxyUrl?.startsWith('https:') === true && { proxyTls: proxyTrust(tls) }),
     // a proxy that accepts connections and says nothing would hold up all requests for five minutes
     clientFactory: (origin: URL, options: object) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
   };
@@ -161,6 +162,18 @@ function makePools(options: {
   const streaming =
     proxyUrl !== undefined && new URL(proxyUrl).protocol === 'socks5:' ? makePool(1, null) : makeHttp2Pool();
   return { unary, streaming, single: makePool(0, null) };
+}
+
+/** A proxy may show a certificate of the API server's authority, as it does to Go programs, or one that this machine trusts. */
+function proxyTrust({ ca, rejectUnauthorized = true }: TlsSettings): {
+  secureContext: SecureContext;
+  rejectUnauthorized: boolean;
+} {
+  const trusted = nodeTls.getCACertificates('default');
+  return {
+    secureContext: createSecureContext({ ca: ca === undefined ? trusted : [...trusted, ca] }),
+    rejectUnauthorized,
+  };
 }
 
 function observed(connect: buildConnector.connector, onConnection: (socket: Socket) => void): buildConnector.connector {

@@ -592,4 +592,18 @@ describe('a proxy', () => {
     await client.update(configMaps, configMap('a', 1));
     await transport[Symbol.asyncDispose]();
   });
+
+  test('over TLS may show a certificate of the authority of the API server', async () => {
+    const ca = newAuthority();
+    await using desk = await Desk.open({ tls: ca.server() });
+    await using proxy = await startConnectProxy(ca.server());
+    await using stranger = await startConnectProxy(newAuthority().server());
+    await desk.file('ca.crt', ca.cert);
+    const cluster = { 'certificate-authority': 'ca.crt' };
+    const refused = await desk.client({}, { ...cluster, 'proxy-url': stranger.url });
+    await assert.rejects(refused.get(configMaps, name), { name: 'TransportError', sent: false });
+    const client = await desk.client({}, { ...cluster, 'proxy-url': proxy.url });
+    await client.get(configMaps, name);
+    assert.equal(proxy.tunnels.length, 1);
+  });
 });
