@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { ForbiddenError } from '../kube/client/api-error.ts';
 import type { Informer } from '../kube/cache/informer.ts';
 import type { Health } from './health.ts';
 
@@ -18,6 +19,8 @@ export type Caches = Readonly<Record<string, AnyInformer>>;
 const silentCacheMs = 900_000;
 /** Where bookmarks show that a watch is alive, a cache may be silent this many times as long as a watch before it is opened again. */
 const silentWatches = 2;
+/** A server that has just started forbids everything until it has read its roles: longer than this, a permission is missing, in milliseconds. */
+const forbiddenMs = 15_000;
 
 /**
  * Makes readiness depend on the caches until the result is disposed. Liveness does not: a restart would not bring the
@@ -26,11 +29,18 @@ const silentWatches = 2;
 export function checkCaches({ ready, clock }: { ready: Health; clock: Clock }, informers: Caches): Disposable {
   const checks = new DisposableStack();
   for (const [name, informer] of Object.entries(informers)) {
+    let forbiddenSinceMs: number | undefined;
+    const isForbidden = (nowMs: number): boolean => {
+      const { lastError } = informer;
+      const isMissing = lastError instanceof ForbiddenError && !lastError.isAdmission;
+      forbiddenSinceMs = isMissing ? (forbiddenSinceMs ?? nowMs) : undefined;
+      return nowMs - (forbiddenSinceMs ?? nowMs) >= forbiddenMs;
+    };
     const silence = (): string | undefined => {
       const nowMs = clock.monotonicMs();
       const maxMs = Math.min((informer.maxSilenceMs ?? Infinity) * silentWatches, silentCacheMs);
       const isSilent = nowMs - informer.lastByteMs >= maxMs || nowMs - informer.lastSuccessMs >= silentCacheMs;
-      return isSilent ? silenceText(name, informer, nowMs) : undefined;
+      return isForbidden(nowMs) || isSilent ? silenceText(name, informer, nowMs) : undefined;
     };
     const unfilled = (): string => `the cache of ${name} is not filled yet${reasonText(informer)}`;
     checks.defer(ready.add(() => (informer.hasSynced ? silence() : unfilled())));

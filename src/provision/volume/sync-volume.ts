@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import { NotFoundError } from '../../kube/client/api-error.ts';
+import { failedRequestOf, isRejection } from '../../kube/client/failed-request.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
@@ -201,9 +202,14 @@ export class VolumeSyncer {
     observer.onDeleted(volume);
     logger.info({ volume: name }, 'Storage deleted');
     this.#warnOfLateCalls(volume);
-    await client.delete(persistentVolumes, { name }, { signal });
     const released = addFinalizer && finalizers.includes(volumeFinalizer);
-    if (released) await this.#release(name, signal);
+    try {
+      await client.delete(persistentVolumes, { name }, { signal });
+      if (released) await this.#release(name, signal);
+    } catch (error) {
+      this.#reportRejection(volume, error);
+      throw error;
+    }
     if (uid !== undefined) this.#deleted.set(name, { uid, released });
     if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
     return 'deleted';
@@ -218,6 +224,16 @@ export class VolumeSyncer {
     const text =
       'Storage was deleted while a call that was given up may still create it again: audit shows it then as unexplained';
     logger.warn({ volume: name, handle: csi?.volumeHandle, until }, text);
+  }
+
+  /** What passes is not recorded: the next attempt usually succeeds. */
+  #reportRejection(volume: PersistentVolume, error: unknown): void {
+    const { recorder, meaningOf } = this.#options;
+    const failed = failedRequestOf(error);
+    if (failed === undefined || !isRejection(failed)) return;
+    const message = `The storage is deleted, and the PersistentVolume cannot be: ${(error as Error).message}`;
+    const annotations = causeAnnotation(message, error, meaningOf);
+    recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true, ...annotations });
   }
 
   async #release(name: string, signal: AbortSignal): Promise<void> {

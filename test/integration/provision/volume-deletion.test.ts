@@ -270,7 +270,7 @@ describe('deletions that fail', () => {
     { code: 404, reason: 'NotFound' },
     { code: 500, reason: 'InternalError' },
   ]) {
-    test(`when the object cannot be deleted (${code}) all of it is repeated`, async () => {
+    test(`when the object cannot be deleted (${code}) all of it is repeated, and a rejection is recorded`, async () => {
       await using rig = await Rig.prepare(on);
       rig.addVolume('v', 'Released', { finalizers: [F] });
       rig.refuse('delete', 'persistentvolumes', { code, reason, message: 'no', times: 2 });
@@ -287,7 +287,9 @@ describe('deletions that fail', () => {
       await rig.stop();
       assert.equal(rig.provisioner.deletions.length, 3);
       assert.deepEqual(rig.writes, [`DELETE ${path}`, `DELETE ${path}`, `DELETE ${path}`, `PATCH ${path}`]);
-      assert.deepEqual(rig.events, []);
+      const recorded = rig.events.map(({ reason, message }) => `${reason}: ${message}`);
+      const rejection = 'VolumeFailedDelete: The storage is deleted, and the PersistentVolume cannot be: no';
+      assert.deepEqual(recorded, code === 403 ? [rejection] : []);
       assert.deepEqual(rig.metrics.totals, { df: 2, dt: 1 });
     });
   }
@@ -305,7 +307,7 @@ describe('deletions that fail', () => {
     });
   });
 
-  test('when the last patch is refused all of it is repeated', async () => {
+  test('when the last patch is refused all of it is repeated, and that is recorded', async () => {
     await using rig = await Rig.prepare(on);
     rig.addVolume('v', 'Released', { finalizers: [F] });
     rig.refuse('patch', 'persistentvolumes', { code: 403, reason: 'Forbidden', message: 'no', times: 1 });
@@ -316,7 +318,8 @@ describe('deletions that fail', () => {
     assert.equal(rig.limiter.syncs('v')[0]?.end, 'retry');
     assert.equal(rig.provisioner.deletions.length, 2);
     assert.deepEqual(rig.writes, [`DELETE ${path}`, `PATCH ${path}`, `DELETE ${path}`, `PATCH ${path}`]);
-    assert.deepEqual(rig.events, []);
+    assert.match(rig.events[0]?.message ?? '', /^The storage is deleted, .* failed to modify finalizers to \[\]/);
+    assert.equal(rig.events.length, 1);
     assert.deepEqual(rig.metrics.totals, { df: 1, dt: 1 });
   });
 
