@@ -1,6 +1,6 @@
 /** How volumes are made and saved: the steps of an attempt, the store, and the deletion of volumes that no claim wants any more. */
 import type { LastErrors } from './claim/last-errors.ts';
-import type { MeaningOf } from './text-meaning.ts';
+import type { MeaningOf } from './meaning.ts';
 import type { AttemptSteps } from './claim/attempt-steps.ts';
 import { RecordedSteps } from './claim/recorded-steps.ts';
 import { UnrecordedSteps } from './claim/unrecorded-steps.ts';

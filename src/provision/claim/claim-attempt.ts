@@ -14,7 +14,7 @@ import { uidIndex } from '../cache/informers.ts';
 import type { LastErrors } from './last-errors.ts';
 import type { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
-import type { MeaningOf } from '../text-meaning.ts';
+import type { MeaningOf } from '../meaning.ts';
 import { handleFailure, toProvisionError } from './provision-failure.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';

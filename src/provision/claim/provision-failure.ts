@@ -7,7 +7,7 @@ import { failedReason } from '../event-reasons.ts';
 import { selectedNodeKey } from '../keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
-import { causeAnnotation, type MeaningOf } from '../text-meaning.ts';
+import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import type { SlowSet } from './slow-set.ts';
 import { Stopped } from './attempt-steps.ts';

@@ -3,7 +3,7 @@ import { ApiError, isRefusal } from '../../kube/client/api-error.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
-import { causeAnnotation } from '../text-meaning.ts';
+import { causeAnnotation } from '../meaning.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { VolumeTakenError } from './stored-volume.ts';

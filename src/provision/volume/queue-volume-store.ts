@@ -7,7 +7,7 @@ import { claimReference, claimUid } from '../claim/claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
-import { causeAnnotation } from '../text-meaning.ts';
+import { causeAnnotation } from '../meaning.ts';
 import { isRejectedWrite } from './rejected-write.ts';
 import { ClassDroppedError, VolumeTakenError } from './stored-volume.ts';
 import {

@@ -7,7 +7,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason, succeededReason } from '../event-reasons.ts';
-import type { MeaningOf } from '../text-meaning.ts';
+import type { MeaningOf } from '../meaning.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
