@@ -39,7 +39,8 @@ const rows: readonly Row[] = [
     match: saving,
     action: {
       type: 'status',
-      code: 500, reason: 'InternalError',
+      code: 500,
+      reason: 'InternalError',
       message: 'policy cache is forbidden: not ready',
     },
     cause: 'api-server',
