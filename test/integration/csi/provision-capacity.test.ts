@@ -188,7 +188,10 @@ describe('CsiProvisioner, a volume that is too small', () => {
     rig.driver.always('DeleteVolume', () => new Promise<object>(() => undefined));
     const outcome = await rig.provision(claim);
     assertFailed(outcome, 'in-background', 'volume is orphaned: rpc error: code = DeadlineExceeded');
-    assert.equal(rig.driver.callsOf('DeleteVolume').length, 1);
+    // a second one may still reach the driver, with what is left of the time
+    const deadlines = rig.driver.callsOf('DeleteVolume').map(({ deadline }) => Number(deadline));
+    assert.ok(deadlines.length > 0);
+    assert.ok(Math.max(...deadlines) - Math.min(...deadlines) < 1000, 'no call has a timeout of its own');
   });
 
   test('a response without a volume fails the attempt', async () => {
