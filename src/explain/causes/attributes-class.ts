@@ -6,6 +6,7 @@ import { isInTree } from '../provisioner-facts.ts';
 import { defineCause } from './cause.ts';
 
 const missingCure = 'Create it, or recreate the claim without spec.volumeAttributesClassName';
+const offCure = 'Recreate the claim without spec.volumeAttributesClassName, or enable the VolumeAttributesClass API';
 const driverCure = 'Recreate the claim with a VolumeAttributesClass of its driver';
 
 export const attributesClass = defineCause({
@@ -20,6 +21,7 @@ export const attributesClass = defineCause({
       pattern: /MODIFY_VOLUME/,
       cure: 'Recreate the claim without spec.volumeAttributesClassName: the driver supports no attributes classes',
     },
+    { pattern: /was saved without its volume attributes class /, cure: offCure },
     { pattern: /volumeattributesclass/, cure: missingCure },
   ],
 });
@@ -34,7 +36,7 @@ export function checkAttributesBind({ claim, volume }: ClaimFacts): Finding | un
     state: 'stuck',
     cause: 'attributes-class',
     message: `PersistentVolume ${existing.metadata.name} exists for the claim, and kube-controller-manager has not bound them yet. Their volumeAttributesClassName differs, so they will not be bound.`,
-    cure: 'Recreate the claim without spec.volumeAttributesClassName, or enable the VolumeAttributesClass API',
+    cure: offCure,
   };
 }
 

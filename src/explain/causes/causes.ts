@@ -111,9 +111,12 @@ export function failureMeaning(text: string, known: KnownOfFailure = {}): Meanin
   const ofRequest = requestMeaning(text, known);
   if (ofRequest?.beatsTexts === true) return { cause: ofRequest.cause, cure: ofRequest.cure };
   const byText = (facts && secretCure(text, facts)) ?? textualMeaning(text);
-  if (ofRequest === undefined || byText.cause !== 'driver-error') return byText;
+  if (ofRequest === undefined || !vagueCauses.has(byText.cause)) return byText;
   return { cause: ofRequest.cause, cure: ofRequest.cure };
 }
+
+/** What fits a text of which nothing else is known: the failed request says more. */
+const vagueCauses: ReadonlySet<Cause> = new Set(['driver-error', 'api-server']);
 
 function textualMeaning(text: string): Meaning {
   const bare = text.replace(classPrefix, '').replace(infeasiblePrefix, '');

@@ -26,7 +26,7 @@ export const rejected = defineCause({
   name: 'rejected',
   request: { is: isRejection, beatsTexts: false, cures },
   failures: cures.map(({ pattern, cure }) => ({
-    pattern: new RegExp(`^Error creating provisioned PV object .*?${pattern.source}`, 's'),
+    pattern: new RegExp(`^Error creating provisioned PV object .*?(${pattern.source})`, 's'),
     cure,
   })),
 });
