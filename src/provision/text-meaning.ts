@@ -2,17 +2,18 @@
 import type { Recorder } from '../kube/events/recorder.ts';
 import { HeldBackError } from './claim/slow-set.ts';
 import { waitingText } from './claim/waiting-text.ts';
-import { waitingReason } from './event-reasons.ts';
-import type { MeaningOf, TextMeaning } from './meaning.ts';
+import { failedReason, waitingReason } from './event-reasons.ts';
+import { causeAnnotation, type MeaningOf, type TextMeaning } from './meaning.ts';
 
-/** Adds to the events of waiting claims what to do. */
+/** Adds to the events of waiting claims what to do, and to those of failures the cause: an aggregate keeps that of the one before else. */
 export function withCures(recorder: Recorder, meaningOf: MeaningOf): Recorder {
   return {
-    event(...given) {
-      const [about, type, reason, message, options] = given;
+    event(about, type, reason, message, options) {
       const cure = reason === waitingReason ? meaningOf(message)?.cure : undefined;
-      if (cure === undefined) recorder.event(...given);
-      else recorder.event(about, type, waitingReason, `${message}. ${cure}`, options);
+      const text = cure === undefined ? message : `${message}. ${cure}`;
+      const isBare = reason === failedReason && options?.annotations === undefined;
+      const annotated = isBare ? { ...options, ...causeAnnotation(message, undefined, meaningOf) } : options;
+      recorder.event(about, type, reason, text, annotated);
     },
   };
 }
