@@ -185,7 +185,11 @@ export class Transport implements AsyncDisposable {
         if (error instanceof TransportError) {
           credentials.recheckTls();
           const isRepeatable = !error.sent || options.method === 'GET';
-          if (isRepeatable && credentials.tls() !== tls) continue; // the files have changed: as after a 401
+          // the files have changed: as after a 401
+          if (isRepeatable && credentials.tls() !== tls && retries < maxRetries) {
+            retries++;
+            continue;
+          }
         }
         const pauseMs = how.retry === false ? undefined : retryPauseMs(error, options.method);
         if (pauseMs === undefined || retries >= maxRetries) throw error;

@@ -456,6 +456,29 @@ describe('connections', () => {
     await rig.server.down();
     await assert.rejects(rig.client.update(configMaps, configMap('a', 1)), { code: 'ECONNREFUSED', sent: false });
   });
+
+  test('certificates that change with each attempt do not have it sent again without end', async () => {
+    await using rig = await Rig.start();
+    await rig.server.down();
+    let tls = {};
+    let rechecks = 0;
+    const credentials: RequestCredentials = {
+      serverUrl: new URL(rig.server.url),
+      proxyUrl: undefined,
+      disableCompression: false,
+      generation: 0,
+      headers: () => ({}),
+      tls: () => tls,
+      recheckTls: () => {
+        assert.ok(++rechecks < 100, 'it goes on');
+        tls = {};
+      },
+      renew: () => undefined,
+    };
+    await using transport = rig.newTransport({ credentials });
+    const client = new KubeClient({ transport, fieldManager: 'test' });
+    await assert.rejects(client.update(configMaps, configMap('a', 1)), { code: 'ECONNREFUSED', sent: false });
+  });
 });
 
 describe('stopping', () => {
