@@ -41,11 +41,20 @@ function variable(environment: ProxySource['environment'], name: string): string
 function checked(proxyUrl: string, source: string): string {
   const url = URL.parse(proxyUrl);
   if (url === null || !schemes.has(url.protocol)) {
-    throw new KubeConfigError(`${source}: ${JSON.stringify(proxyUrl)} is not an http, https or socks5 URL`, {
-      cure: `Correct or remove ${source}, such as http://192.0.2.1:3128`,
-    });
+    throw new KubeConfigError(
+      `${source}: ${JSON.stringify(withoutUser(proxyUrl))} is not an http, https or socks5 URL`,
+      {
+        cure: `Correct or remove ${source}, such as http://192.0.2.1:3128`,
+      },
+    );
   }
-  return url.protocol === 'socks5h:' ? proxyUrl.replace(/^socks5h/i, 'socks5') : proxyUrl;
+  const scheme = url.protocol === 'socks5h:' ? 'socks5:' : url.protocol; // in lower case
+  return scheme + proxyUrl.slice(proxyUrl.indexOf(':') + 1);
+}
+
+/** Hides the name and the password, which may be why the URL is none: these must not end up in a log. */
+function withoutUser(proxyUrl: string): string {
+  return proxyUrl.replace(/^([a-z0-9+.-]+:\/\/)?.*@/is, '$1xxxxx@');
 }
 
 function isLocal(hostname: string): boolean {

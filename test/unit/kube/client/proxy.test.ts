@@ -22,6 +22,17 @@ describe('proxyFor', () => {
     assert.equal(chosen('https://k8s.example', { HTTPS_PROXY: 'proxy.example:3128' }), proxy);
   });
 
+  test('a URL that cannot be used is named without its password', () => {
+    for (const url of ['http://user:se/cret@proxy:3128', 'ftp://user:se@cret@proxy', 'user:se#cret@proxy:3128']) {
+      const isBare = ({ message }: Error): boolean => message.includes('@proxy') && !/se.?cret/.test(message);
+      assert.throws(() => chosen('https://k8s.example', { HTTPS_PROXY: url }), isBare);
+    }
+  });
+
+  test('its scheme may be in upper case', () => {
+    assert.equal(chosen('https://k8s.example', {}, 'HTTPS://proxy:3128'), 'https://proxy:3128');
+  });
+
   test('a SOCKS proxy may be named as in Go, too', () => {
     assert.equal(chosen('https://k8s.example', { HTTPS_PROXY: 'socks5h://proxy:1080' }), 'socks5://proxy:1080');
   });
