@@ -29,12 +29,16 @@ const forbiddenMs = 15_000;
 export function checkCaches({ ready, clock }: { ready: Health; clock: Clock }, informers: Caches): Disposable {
   const checks = new DisposableStack();
   for (const [name, informer] of Object.entries(informers)) {
-    let forbiddenSinceMs: number | undefined;
+    let first: { error: Error; sinceMs: number } | undefined;
     const isForbidden = (nowMs: number): boolean => {
       const { lastError } = informer;
-      const isMissing = lastError instanceof ForbiddenError && !lastError.isAdmission;
-      forbiddenSinceMs = isMissing ? (forbiddenSinceMs ?? nowMs) : undefined;
-      return nowMs - (forbiddenSinceMs ?? nowMs) >= forbiddenMs;
+      if (!(lastError instanceof ForbiddenError) || lastError.isAdmission) {
+        first = undefined;
+        return false;
+      }
+      first ??= { error: lastError, sinceMs: nowMs };
+      // after an outage the pause until the next request is long: one that was forbidden long ago says nothing of now
+      return lastError !== first.error && nowMs - first.sinceMs >= forbiddenMs;
     };
     const silence = (): string | undefined => {
       const nowMs = clock.monotonicMs();
