@@ -1,6 +1,8 @@
 /** A line on standard error when the API server keeps a person waiting. */
 import type { Clock } from '../base/clock.ts';
+import { printable } from '../base/printable.ts';
 import { eraseLine } from '../base/progress.ts';
+import { shortValue } from '../base/short-value.ts';
 import { ApiError } from '../kube/client/api-error.ts';
 import type { RequestPause } from '../kube/client/request.ts';
 import { durationText } from '../explain/time-text.ts';
@@ -31,7 +33,12 @@ export function pauseNotice(
 }
 
 function reasonOf(error: unknown): string {
-  if (!(error instanceof ApiError)) return `The API server cannot be reached (${(error as Error).message})`;
+  if (!(error instanceof ApiError)) return `The API server cannot be reached (${foreign((error as Error).message)})`;
   const { code, retryAfterS, message } = error;
-  return `The API server responds ${code} (${message}) and asks for a pause of ${retryAfterS} s`;
+  return `The API server responds ${code} (${foreign(message)}) and asks for a pause of ${retryAfterS} s`;
+}
+
+/** In one line: a proxy may send a page of HTML. */
+function foreign(text: string): string {
+  return printable(shortValue(text));
 }

@@ -59,7 +59,7 @@ describe('csi-provisioner why', () => {
     rig.addClaim({}, { annotations: {} });
     rig.server.faults.add({
       match: { resource: 'persistentvolumeclaims' },
-      action: { type: 'status', code: 429, reason: 'TooManyRequests', message: 'slow down', retryAfter: 60 },
+      action: { type: 'status', code: 429, reason: 'TooManyRequests', message: 'slow\u001b[2Jdown', retryAfter: 60 },
     });
     const child = spawn(process.execPath, [mainFile, 'why', 'ns1/c', '-o', 'json', `--kubeconfig=${kubeconfig}`], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -68,7 +68,7 @@ describe('csi-provisioner why', () => {
     const [line] = (await once(createInterface({ input: child.stderr }), 'line')) as [string];
     assert.match(
       line,
-      /^The API server responds 429 \(slow down\) and asks for a pause of 60 s; get persistentvolumeclaims is sent again at \d\d:\d\d:\d\d UTC, in 60 s$/,
+      /^The API server responds 429 \(slow\\u001b\[2Jdown\) and asks for a pause of 60 s; get persistentvolumeclaims is sent again at \d\d:\d\d:\d\d UTC, in 60 s$/,
     );
     child.kill('SIGINT');
     await once(child, 'close');
