@@ -104,12 +104,13 @@ async function readList({
     onVolume: (id, entry) => {
       const isNew = !seen.has(id);
       seen.add(id);
+      if (take(id)) return isNew;
       if (strangers.size >= maxStrangers && !strangers.has(id)) {
         throw new CannotReadError(
           `the driver lists more than ${maxStrangers} volumes that no PersistentVolume has, too many to compare here: use csi-provisioner audit`,
         );
       }
-      if (!take(id)) strangers.set(id, asStranger(driverVolume(entry, driver.capabilities), strangers.get(id)));
+      strangers.set(id, asStranger(driverVolume(entry, driver.capabilities), strangers.get(id)));
       return isNew;
     },
     clock,

@@ -21,7 +21,7 @@ const maxBarrenPages = 100;
 /** Max volumes: beyond that the driver makes them up, and memory would run out. */
 const maxVolumes = 1_000_000;
 /** Max time for all pages, with restarts, in milliseconds: each page of a slow driver may come just in time. */
-const maxListMs = 30 * 60_000;
+const maxListMs = 120 * 60_000;
 
 export interface ListDriverVolumesOptions {
   calls: Pick<CsiCalls, 'listVolumes'>;
@@ -98,7 +98,7 @@ async function readPages(
     }
     if (options.clock.monotonicMs() > endMs) {
       throw new CannotReadError(
-        `the driver's list of volumes takes too long: after ${maxListMs / 60_000} minutes it had ${entryCount} entries, and goes on`,
+        `the driver's list of volumes takes too long: after ${maxListMs / 3_600_000} hours it had ${entryCount} entries, and goes on`,
       );
     }
   }
