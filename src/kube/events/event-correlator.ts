@@ -24,6 +24,11 @@ export interface CoreEvent extends KubeObject {
   reportingInstance: string;
 }
 
+/** Whether an event stands for several with different messages. */
+export function isAggregate({ message }: CoreEvent): boolean {
+  return message.startsWith(aggregatePrefix);
+}
+
 /** What to do with an event: nothing (`drop`), a POST (`create`) or a PATCH of an earlier one (`patch`). */
 export interface EventDecision {
   action: 'create' | 'patch' | 'drop';
@@ -38,6 +43,8 @@ const cacheSize = 4096;
 const groupLifeMs = 600_000;
 /** From this many different messages on, the events of a group become one aggregate. */
 const maxMessages = 10;
+/** Begins the message of an aggregate, as in client-go. */
+const aggregatePrefix = '(combined from similar events): ';
 /** The longest message that is itself part of a key, in characters; of longer ones the hash is. */
 const maxKeyChars = 1024;
 /** Rate limit for the events of one object and type. */
@@ -106,7 +113,7 @@ export class EventCorrelator {
     const aggregate: CoreEvent = {
       ...event,
       metadata: { ...event.metadata, name: this.#newName(event.involvedObject) },
-      message: `(combined from similar events): ${event.message}`,
+      message: `${aggregatePrefix}${event.message}`,
       reportingComponent: '',
     };
     return { event: aggregate, key: group };

@@ -7,7 +7,7 @@ import { maxTextChars, shortValue } from '../../base/short-value.ts';
 import { activeSpan, type Span, withinSpan } from '../../base/tracing.ts';
 import { warningLogger } from '../../base/text-logger.ts';
 import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from '../client/api-error.ts';
-import { type CoreEvent, EventCorrelator } from './event-correlator.ts';
+import { type CoreEvent, EventCorrelator, isAggregate } from './event-correlator.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { ObjectReference, Resource } from '../kube-object.ts';
 import type { EventType, Recorder, RecordOptions } from './recorder.ts';
@@ -205,13 +205,14 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     if (action === 'create') return client.createUnread(events, event, options);
     try {
       const { count, lastTimestamp, message } = event;
-      const { annotations } = event.metadata; // an aggregate gets those of its newest event
+      // an aggregate has those of its newest event: null removes those of earlier ones
+      const { annotations = isAggregate(event) ? null : undefined } = event.metadata;
       return await client.patch<CoreEvent>(
         events,
         event.metadata,
         {
           type: 'strategic',
-          body: { count, lastTimestamp, message, ...(annotations && { metadata: { annotations } }) },
+          body: { count, lastTimestamp, message, ...(annotations !== undefined && { metadata: { annotations } }) },
         },
         options,
       );
@@ -224,7 +225,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
   #newEvent(
     name: string,
     about: ObjectReference,
-    { annotations, ...told }: Pick<CoreEvent, 'type' | 'reason' | 'message'> & Pick<RecordOptions, 'annotations'>,
+    { annotations, ...content }: Pick<CoreEvent, 'type' | 'reason' | 'message'> & Pick<RecordOptions, 'annotations'>,
   ): CoreEvent {
     const now = new Date(this.#options.clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
     const { component } = this.#options;
@@ -234,7 +235,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
       kind: 'Event',
       metadata: { name, namespace, ...(annotations && { annotations }) },
       involvedObject: about,
-      ...told,
+      ...content,
       count: 1,
       firstTimestamp: now,
       lastTimestamp: now,

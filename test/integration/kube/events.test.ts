@@ -33,7 +33,8 @@ function storing(): { answer: Answer; stored: Map<string, CoreEvent> } {
       reply.status(404, 'NotFound');
       return;
     }
-    const event = { ...old, ...(body as Partial<CoreEvent>) };
+    const patch = body as Partial<CoreEvent>;
+    const event = { ...old, ...patch, metadata: { ...old.metadata, ...patch.metadata } };
     stored.set(name, event);
     reply.json(200, event);
   };
@@ -194,6 +195,21 @@ describe('EventRecorder', () => {
     assert.deepEqual(
       [...stored.values()].map(({ message, count }) => [message, count]),
       [...Array.from({ length: 9 }, (_, i) => [`error ${i}`, 1]), ['(combined from similar events): error 11', 3]],
+    );
+  });
+
+  test('a combined event has the annotations of its newest one, also none', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise(storing().answer);
+    await using recorder = recorderOf(rig);
+    for (let i = 0; i < 11; i++) {
+      recorder.event(claim, 'Warning', 'ProvisioningFailed', `error ${i}`, { annotations: { cause: `${i}` } });
+    }
+    recorder.event(claim, 'Warning', 'ProvisioningFailed', 'error 11');
+    const requests = await rig.server.requested(12);
+    assert.deepEqual(
+      requests.slice(-3).map(({ body }) => (body as Partial<CoreEvent>).metadata?.annotations),
+      [{ cause: '9' }, { cause: '10' }, null],
     );
   });
 
