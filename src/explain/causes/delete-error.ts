@@ -32,7 +32,7 @@ export function checkDeletion({ events, nowMs }: VolumeFacts): Finding | undefin
     return {
       state: 'stuck',
       ...deletionMeaning(failed.text, failed.cause),
-      message: `Deleting the storage ${failuresText(failed, nowMs)}; it will be retried. Last error: ${failed.text}`,
+      message: `Its deletion ${failuresText(failed, nowMs)}; it will be retried. Last error: ${failed.text}`,
     };
   }
   return events?.kind === 'unreadable' ? { state: 'unknown', detail: events.why } : undefined;

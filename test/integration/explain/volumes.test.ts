@@ -91,7 +91,7 @@ const rows: readonly {
     },
     verdict: 'stuck',
     cause: 'delete-error',
-    says: /failed 3 times .* code = Internal desc = on fire/,
+    says: /Its deletion failed 3 times .* code = Internal desc = on fire/,
   },
   {
     name: 'storage that another volume has, too',
