@@ -75,7 +75,7 @@ export class Bench implements Disposable {
     this.client[Symbol.dispose]();
   }
 
-  /** From now on calls throw, so that a check that nobody waits for ends. */
+  /** From now on calls throw, so that a check that is given up ends. */
   halt(): void {
     this.client.halted = true;
   }

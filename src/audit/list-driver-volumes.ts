@@ -104,7 +104,7 @@ async function readPages(
   }
 }
 
-/** Whether tokens come again and again: one of them is kept, a later one each time (Brent's algorithm), as a driver may make them long. */
+/** Notices tokens that repeat in a cycle, after a few rounds. It keeps only one of them, as they may be long (Brent's algorithm). */
 function repeatedToken(): (token: string) => boolean {
   let kept = '';
   let left = 0;

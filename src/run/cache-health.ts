@@ -19,7 +19,7 @@ export type Caches = Readonly<Record<string, AnyInformer>>;
 const silentCacheMs = 900_000;
 /** Where bookmarks show that a watch is alive, a cache may be silent this many times as long as a watch before it is opened again. */
 const silentWatches = 2;
-/** A server that has just started forbids everything until it has read its roles: longer than this, a permission is missing, in milliseconds. */
+/** A server that has just started forbids everything until it has read the roles; after this time a permission is missing, in milliseconds. */
 const forbiddenMs = 15_000;
 
 /**

@@ -111,9 +111,9 @@ export class ApiGate implements AsyncDisposable {
   }
 
   #reached(stop: Stop, held: ServerResponse): void {
-    const tell = this.#stops.get(stop);
+    const notify = this.#stops.get(stop);
     this.#stops.delete(stop);
-    tell?.(held);
+    notify?.(held);
   }
 
   async #forward(

@@ -63,7 +63,7 @@ export interface RequestLook {
   is: (error: FailedRequest) => boolean;
   /** Whether it counts also where the text looks like that of another cause. */
   beatsTexts: boolean;
-  /** By texts; the last is that of all other texts, too. */
+  /** By texts; where none fits, the last counts. */
   cures: readonly TextPattern[];
 }
 

@@ -2,7 +2,7 @@
 import { isRejection } from '../../kube/client/failed-request.ts';
 import { defineCause, type TextPattern } from './cause.ts';
 
-/** All are the code 403: the API server puts only into words what forbids the request. */
+/** By texts, since a permission, a quota and a policy share the code 403, and a webhook chooses its own. */
 const cures: readonly TextPattern[] = [
   {
     pattern: /exceeded quota: /,

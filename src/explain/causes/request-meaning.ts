@@ -1,4 +1,4 @@
-/** What the failure of a request to the API server means, whatever its text says. */
+/** What the failure of a request to the API server means, by the response; the text only decides on the cure. */
 import { failedRequestOf } from '../../kube/client/failed-request.ts';
 import { apiServer } from './api-server.ts';
 import { rejected } from './rejected.ts';

@@ -147,13 +147,15 @@ function makePools(options: {
       : new ProxyAgent({ ...options, ...proxied, requestTls: connect });
   };
   const makeHttp2Pool = (): Dispatcher => {
-    const tls = { ...connect, allowH2: true, preferH2: true };
+    const requestTls = { ...connect, allowH2: true, preferH2: true };
     const options = { ...common, allowH2: true, h2Options: { pingInterval: pingMs } };
-    if (proxyUrl === undefined) return new Agent({ ...options, connect: observed(buildConnector(tls), onConnection) });
+    if (proxyUrl === undefined) {
+      return new Agent({ ...options, connect: observed(buildConnector(requestTls), onConnection) });
+    }
     return new ProxyAgent({
       ...options,
       ...proxied,
-      requestTls: tls,
+      requestTls,
       factory: (origin, pool: Pool.Options & { connect: buildConnector.connector }) =>
         new Pool(origin, { ...pool, connect: observed(pool.connect, onConnection) }),
     });
@@ -164,7 +166,7 @@ function makePools(options: {
   return { unary, streaming, single: makePool(0, null) };
 }
 
-/** A proxy may show a certificate of the API server's authority, as it does to Go programs, or one that this machine trusts. */
+/** The certificate of a proxy may be of the API server's authority, as in client-go, or of one that this machine trusts. */
 function proxyTrust({ ca, rejectUnauthorized = true }: TlsSettings): {
   secureContext: SecureContext;
   rejectUnauthorized: boolean;

@@ -1,4 +1,4 @@
-/** What the failure of a request says: whose trouble it is. */
+/** Why a request failed: whether somebody has to change something, or it passes by itself. */
 import {
   AlreadyExistsError,
   ApiError,
@@ -13,7 +13,7 @@ import {
 
 export type FailedRequest = ApiError | TransportError;
 
-/** An error that has more causes than this has itself as one. */
+/** Bounds a chain of causes that is a circle. */
 const maxDepth = 20;
 
 /** The failed request behind an error: the error itself, or the first of its causes that is one. */

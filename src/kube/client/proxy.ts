@@ -9,7 +9,7 @@ export interface ProxySource {
   environment: Record<string, string | undefined>;
 }
 
-/** What Go calls `socks5h` is what all do with `socks5`: the proxy looks up the name of the server. */
+/** `socks5h` is the same as `socks5`, as in Go: the proxy resolves the name of the server in both. */
 const schemes: ReadonlySet<string> = new Set(['http:', 'https:', 'socks5:', 'socks5h:']);
 
 /**

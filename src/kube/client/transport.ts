@@ -185,7 +185,7 @@ export class Transport implements AsyncDisposable {
         if (error instanceof TransportError) {
           credentials.recheckTls();
           const isRepeatable = !error.sent || options.method === 'GET';
-          // the files have changed: as after a 401
+          // the files have changed: at once, as after a 401
           if (isRepeatable && credentials.tls() !== tls && retries < maxRetries) {
             retries++;
             continue;

@@ -23,8 +23,9 @@ export interface CredentialsOptions {
 const tokenFileLifeMs = 50_000;
 /** Credentials of plugins are checked this often; a plugin itself runs only when its last ones have expired. */
 const pluginHeaderLifeMs = 10_000;
-/** How often certificate files are compared, and how often at most while connections fail; in milliseconds. */
+/** Pause between two comparisons of certificate files, in milliseconds. */
 const certificateCheckMs = 300_000;
+/** The same while connections fail. */
 const certificateRecheckMs = 1000;
 
 /** Headers and TLS settings for requests, renewed when files or plugins give new ones. */
@@ -46,7 +47,7 @@ export class Credentials implements RequestCredentials {
   #tlsText: string;
   #tlsCheckAtMs: number;
   #tlsRecheckAtMs: number;
-  /** Why files could not be used the last time: is logged once, not at each try. */
+  /** Why files could not be used the last time: the same problem is logged once, not at each try. */
   #tlsProblem: string | undefined;
   #tokenProblem: string | undefined;
   #generation = 0;
