@@ -29,7 +29,7 @@ export async function replaceFile(file: string, text: string, { mode }: { mode: 
   }
 }
 
-/** Whether the path is a file that this process has open, such as `/dev/stdout`: a replaced one would not be read. */
+/** Whether the path is an open file of this process, such as `/dev/stdout`: who reads it would not see one that replaces it. */
 function isOfProcess(file: string): boolean {
   return /^\/(dev|proc)\//.test(file);
 }

@@ -257,11 +257,11 @@ export class Bench implements Disposable {
     if (this.facts.controller.has('LIST_VOLUMES')) this.listedBefore = await this.#listedIds().catch(() => undefined);
   }
 
-  /** Ids that ListVolumes has now and had not before. Undefined where it cannot say. @throws {CheckFailed} */
-  async listedSince(): Promise<string[] | undefined> {
-    const { listedBefore } = this;
-    if (listedBefore === undefined) return undefined;
-    return [...(await this.#listedIds())].filter((id) => !listedBefore.has(id));
+  /** Ids of volumes that were made and should be gone, and that ListVolumes still has. Empty where it cannot say. @throws {CheckFailed} */
+  async leftInList(): Promise<string[]> {
+    const { listedBefore, ledger } = this;
+    if (listedBefore === undefined) return [];
+    return [...(await this.#listedIds())].filter((id) => !listedBefore.has(id) && !ledger.volumes.has(id));
   }
 
   async #listedIds(): Promise<Set<string>> {

@@ -65,8 +65,11 @@ export class DriverProgram implements AsyncDisposable {
 
   async #keep(): Promise<void> {
     do {
-      const stdio = ['ignore', 'pipe', 'pipe'] as const;
-      const child = spawn('sh', ['-c', this.#command], { detached: true, stdio: [...stdio], env: this.#env });
+      const child = spawn('sh', ['-c', this.#command], {
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: this.#env,
+      });
       this.#child = child;
       const unguard = child.pid === undefined ? () => undefined : dieWithParent(-child.pid); // its process group
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => this.#printed(text));

@@ -27,9 +27,7 @@ export const leakChecks: readonly Check[] = [
 
 async function leftInList(bench: Bench, findings: Findings): Promise<void> {
   if (bench.listedBefore === undefined) throw new CheckSkipped('ListVolumes failed at the start');
-  const left = await settled(async () =>
-    ((await bench.listedSince()) ?? []).filter((id) => !bench.ledger.volumes.has(id)),
-  );
+  const left = await settled(() => bench.leftInList());
   const deleted = left.filter((id) => bench.ledger.everMade.has(id));
   const unknown = left.filter((id) => !bench.ledger.everMade.has(id));
   if (deleted.length > 0) findings.fail(`deleted with OK, but still listed: ${some(deleted)}`);

@@ -72,19 +72,19 @@ async function startDriver({
     throw new CheckFlagError(`--driver-command: a driver runs at ${socketPath} already; end it, or leave the flag out`);
   }
   const logFile = logFolder === undefined ? undefined : path.join(logFolder, 'driver.log');
-  return DriverProgram.start({ command: driverCommand, logFile, env: placeOf({ node: 'node-1', socketPath }) });
+  return DriverProgram.start({ command: driverCommand, logFile, env: environmentOf({ node: 'node-1', socketPath }) });
 }
 
 function nodeDrivers({ nodeDriverCommand: command, logFolder }: CheckSettings): StartNodeDriver | undefined {
   if (command === undefined) return undefined;
   return (place) => {
     const logFile = logFolder === undefined ? undefined : path.join(logFolder, `driver-${place.node}.log`);
-    return DriverProgram.start({ command, logFile, env: placeOf(place) });
+    return DriverProgram.start({ command, logFile, env: environmentOf(place) });
   };
 }
 
 /** What the command of a driver finds in its environment, under the names that manifests use. */
-function placeOf({ node, socketPath }: { node: string; socketPath: string }): Record<string, string> {
+function environmentOf({ node, socketPath }: { node: string; socketPath: string }): Record<string, string> {
   return { NODE_NAME: node, CSI_ADDRESS: socketPath };
 }
 

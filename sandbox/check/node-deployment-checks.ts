@@ -87,7 +87,7 @@ async function late(bench: Bench, findings: Findings): Promise<void> {
     if (makers.length !== 1 || makers[0] !== node) {
       findings.fail(`the volume for a pod on ${node.node} was created on ${names(makers)}`);
     }
-    if (await judgePlace(deployment, kubernetes, { node, bound, findings })) {
+    if (await judgeAffinity(deployment, kubernetes, { node, bound, findings })) {
       await kubernetes.scheduled(name, `the pod on ${node.node} with its volume is not scheduled`);
     }
     kubernetes.removePod(name);
@@ -106,7 +106,7 @@ async function immediate(bench: Bench, findings: Findings): Promise<void> {
     const [node] = makers;
     if (node === undefined || makers.length > 1) {
       findings.fail(`the volume of a claim was created on ${names(makers)}`);
-    } else await judgePlace(deployment, kubernetes, { node, bound, findings });
+    } else await judgeAffinity(deployment, kubernetes, { node, bound, findings });
   }
   for (const bound of all) await kubernetes.remove(bound);
 }
@@ -122,9 +122,7 @@ async function deletion(bench: Bench, findings: Findings): Promise<void> {
     if (!calls.deleted.has(bound.handle)) findings.fail(`the volume ${bound.handle} of ${node} was not deleted there`);
   }
   for (const { node, bench: own } of deployment.nodes) {
-    const left = await settled(async () =>
-      ((await own.listedSince()) ?? []).filter((id) => !own.ledger.volumes.has(id)),
-    );
+    const left = await settled(() => own.leftInList());
     if (left.length > 0) findings.fail(`all volumes were deleted, but ${node} still lists: ${some(left)}`);
   }
 }
@@ -138,8 +136,8 @@ async function volumeIds(bench: Bench, findings: Findings): Promise<void> {
   if (shared.length > 0) findings.fail(`the drivers of ${names(nodes)} have given the same volume_id: ${some(shared)}`);
 }
 
-/** Finds fault with a volume that its node cannot use, or that others are said to have. @returns whether its node can use it. */
-async function judgePlace(
+/** Reports a volume that its node cannot use, or that other nodes can use by its affinity. @returns whether its node can use it. */
+async function judgeAffinity(
   deployment: DriverPerNode,
   kubernetes: KubernetesBench,
   { node, bound, findings }: { node: NodeUnderCheck; bound: BoundClaim; findings: Findings },

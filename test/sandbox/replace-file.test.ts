@@ -19,7 +19,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
 }
 
 describe('replaceFile', () => {
-  test('whoever has the old file open reads all of it, and nothing is left beside the new one', async (t) => {
+  test('a process that has the old file open reads all of it, and nothing is left beside the new one', async (t) => {
     const folder = await temporaryFolder(t);
     const file = path.join(folder, 'file');
     await writeFile(file, 'the old text');

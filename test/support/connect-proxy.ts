@@ -3,13 +3,13 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 
-/** An HTTP proxy on loopback that makes tunnels, and refuses all else. */
+/** An HTTP proxy on loopback that opens tunnels, and refuses all else. */
 export interface ConnectProxy extends AsyncDisposable {
   /** `http://127.0.0.1:<port>`, or `https`. */
   readonly url: string;
   /** Where each tunnel leads to, such as `127.0.0.1:6443`, oldest first. */
   readonly tunnels: readonly string[];
-  /** Responds with this code to whoever wants a tunnel; without one, makes them again. */
+  /** Responds with this code to requests for a tunnel; without one, opens tunnels again. */
   refuse(code?: number): void;
   closeTunnels(): void;
 }

@@ -3,7 +3,7 @@ import type { Message, Spoil } from './broken-driver.ts';
 import { type Defect, volume } from './defects.ts';
 
 export interface NodeDefect extends Pick<Defect, 'does' | 'check' | 'section' | 'says' | 'consequences'> {
-  /** Made anew for each pair of drivers, for some remember calls. @returns what is spoiled on a node. */
+  /** Called for each pair of drivers, as some remember calls. @returns what is spoiled on a node. */
   readonly spoils: () => (node: string) => Record<string, Spoil>;
   readonly flags?: readonly string[];
   /** The checks to make, with those that they need. Default: all of node deployment. */
