@@ -38,8 +38,11 @@ export interface AuditState {
   problem: string | undefined;
 }
 
-/** Max pause before the first audit, in milliseconds: how long ago the last one was, nobody knows, and this process may not live long. */
-const maxFirstPauseMs = 5 * 60_000;
+/**
+ * Pause before the first audit, if the interval is not shorter, in milliseconds; up to twice as long at random. The time of the last audit
+ * is not known, and this process may not live long.
+ */
+const firstPauseMs = 5 * 60_000;
 /** How many findings are kept to be shown: counts say the rest. */
 const shownFindings = 20;
 /** Max pause before the second look, in milliseconds: what is in the making is saved by then. */
@@ -68,7 +71,7 @@ export class RecurringAudit {
     this.#checkedAtMs = clock.monotonicMs();
     const end = metrics.began(intervalMs / 1000, () => (clock.monotonicMs() - this.#checkedAtMs) / 1000);
     try {
-      for (let pauseMs = Math.min(intervalMs, maxFirstPauseMs) * (1 + random()); ;) {
+      for (let pauseMs = Math.min(intervalMs, firstPauseMs) * (1 + random()); ;) {
         await clock.sleep(pauseMs, { signal });
         await this.#once(signal);
         pauseMs = intervalMs * (1 + jitter * random());
