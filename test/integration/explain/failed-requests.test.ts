@@ -83,6 +83,13 @@ const rows: readonly Row[] = [
     cure: /such as a policy or a webhook$/,
   },
   {
+    title: 'a volume that is rejected in words that nobody knows',
+    match: saving,
+    action: { type: 'status', code: 400, reason: 'BadRequest', message: 'the request is of an unknown form' },
+    cause: 'rejected',
+    cure: /such as a policy or a webhook$/,
+  },
+  {
     title: 'a volume that exceeds a quota',
     match: saving,
     action: {
