@@ -8,7 +8,7 @@ import { failedReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { causeAnnotation } from '../meaning.ts';
-import { isRejectedWrite } from './rejected-write.ts';
+import { isReportedSoon } from './failed-write.ts';
 import { ClassDroppedError, VolumeTakenError } from './stored-volume.ts';
 import {
   savePersistentVolume,
@@ -27,7 +27,7 @@ const refusedPauses = { baseMs: 1000, maxMs: 5 * 60_000 } as const;
 const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
 /** A server that has just started forbids everything until it has read the roles: the first tries, 3 s, count as that. */
 const passingTries = 5;
-/** An API server that is overloaded or away counts as that for 13 tries, 40 s. */
+/** An API server that is overloaded or away is recorded on the claim after so many tries, 40 s. */
 const awayTries = 13;
 
 /**
@@ -176,7 +176,7 @@ export class QueueVolumeStore implements VolumeStore {
     if (!isRefusal(error)) {
       this.#refused.forget(name);
       this.#retriedRarely.delete(name);
-      const tries = isRejectedWrite(error) || error instanceof ClassDroppedError ? passingTries : awayTries;
+      const tries = isReportedSoon(error) || error instanceof ClassDroppedError ? passingTries : awayTries;
       const isRecorded = this.#queue.failures(name) >= tries;
       this.#reportFailure(volume, error as Error, { howOften: 'until it succeeds', isRecorded });
       return false;
