@@ -93,6 +93,20 @@ describe('the alert rules', { skip }, () => {
     });
   }
 
+  for (const cause of ['api-server', 'rejected']) {
+    test(`fire for volumes that stay by the cause ${cause} as by an error of the driver`, async () => {
+      const { name, series } = await recording('deletions-fail');
+      const others = Object.entries(series).map(([each, values]) => [
+        each.replace('"delete-error"', `"${cause}"`),
+        values,
+      ]);
+      const group = testGroup({ name, series: Object.fromEntries(others) as RecordedSeries });
+      const tests = { rule_files: ['rules.json'], evaluation_interval: '30s', tests: [group] };
+      await writeFile(path.join(folder, `${cause}.json`), JSON.stringify(tests));
+      await promtool(['test', 'rules', `${cause}.json`]);
+    });
+  }
+
   test('have each fired in a recording', async () => {
     const seen = new Set(Object.values(fired).flat());
     const known = (await alertRules()).map(({ alert }) => alert.replace(/^CsiProvisioner/, ''));
