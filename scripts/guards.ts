@@ -53,7 +53,7 @@ function brokenText(guard: Guard): string {
   return broken(texts.get(guard.file) ?? '', guard);
 }
 
-/** Those that the compiler would not miss: it would report the others if somebody removed them. */
+/** Those whose change the compiler accepts: nobody can break the others without an error. */
 function chosenGuards(): Guard[] {
   const { seed, count, only = '' } = options;
   const isValid = typeCheck(root);

@@ -59,7 +59,7 @@ function closeness(file: string, test: string): number {
   return differing === -1 ? ofFile.length : differing;
 }
 
-/** Breaks a guard in the copy, runs the tests that reach it until one fails, and mends it again. */
+/** Breaks a guard in the copy, runs the tests that reach it until one fails, and restores the file. */
 export async function breakGuard(guard: Guard, options: BreakOptions): Promise<Verdict> {
   const { copy, tests, measured, limitMs, signal } = options;
   const file = path.join(copy.folder, guard.file);

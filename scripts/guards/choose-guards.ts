@@ -5,7 +5,7 @@ import type { Guard } from './find-guards.ts';
 /**
  * One guard of each folder after the other, in an order that the seed decides, until there are enough.
  *
- * @param isAccepted - asked for as few as possible.
+ * @param isAccepted - called for as few guards as possible.
  */
 export function chooseGuards(
   guards: readonly Guard[],

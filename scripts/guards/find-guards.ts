@@ -6,7 +6,7 @@ export interface Guard {
   file: string;
   line: number;
   kind: 'if' | 'clause' | 'bound' | 'default';
-  /** Where the code begins that makes a difference: no test that never comes there can catch it. */
+  /** Offset of the code that the change affects: only a test that executes it can catch the change. */
   reachedAt: number;
   /** What is replaced. */
   start: number;

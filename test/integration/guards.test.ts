@@ -81,5 +81,5 @@ describe('a broken guard', () => {
     assert.equal(three.passed, 0);
   });
 
-  test('is mended afterwards', () => assert.equal(left, source));
+  test('is restored afterwards', () => assert.equal(left, source));
 });

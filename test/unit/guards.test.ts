@@ -40,7 +40,7 @@ describe('guards', () => {
     assert.equal(text.slice(guard.reachedAt), 'return 1;\n');
   });
 
-  test('that the compiler would miss are told apart', () => {
+  test('that the compiler would report are recognized', () => {
     const isValid = typeCheck(path.join(import.meta.dirname, '../..'));
     assert.equal(isValid('src/base/errno.ts', 'export const a: number = 1;'), true);
     assert.equal(isValid('src/base/errno.ts', 'export const a: number = undefined;'), false);

@@ -99,7 +99,7 @@ describe('a watch over HTTP/2', () => {
     assert.notEqual(rig.watches()[0]?.port, rig.watches()[1]?.port);
   });
 
-  test('does all that through a proxy, too', async () => {
+  test('shares one connection, and is opened again when the server dies, through a proxy, too', async () => {
     await using rig = await open({ proxied: true });
     assert.deepEqual(
       rig.requests.map(({ protocol }) => protocol),
