@@ -72,7 +72,7 @@ describe('the list of the driver', () => {
         await once(call.cancelled, 'abort');
         return { entries: [] };
       });
-      const { code, stderr, stdout } = await rig.run(['--timeout=200ms']);
+      const { code, stderr, stdout } = await rig.run(['--timeout=1s']);
       assert.equal(code, 3);
       assert.equal(stdout, '');
       assert.match(stderr, /does not list its volumes: rpc error: code = DeadlineExceeded/);
