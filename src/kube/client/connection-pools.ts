@@ -136,6 +136,7 @@ function makePools(options: {
     uri: proxyUrl ?? '',
     proxyTunnel: true, // else one connection for all
     ...(proxyUrl?.startsWith('https:') === true && { proxyTls: proxyTrust(tls) }),
+    ...(proxyUrl?.startsWith('socks5:') === true && proxyLogin(new URL(proxyUrl))),
     // a proxy that accepts connections and says nothing would hold up all requests for five minutes
     clientFactory: (origin: URL, options: object) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
   };
@@ -176,6 +177,11 @@ function proxyTrust({ ca, rejectUnauthorized = true }: TlsSettings): {
     secureContext: createSecureContext({ ca: ca === undefined ? trusted : [...trusted, ca] }),
     rejectUnauthorized,
   };
+}
+
+/** For a SOCKS proxy undici would take name and password as the URL encodes them. */
+function proxyLogin({ username, password }: URL): { username: string; password: string } {
+  return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
 }
 
 function observed(connect: buildConnector.connector, onConnection: (socket: Socket) => void): buildConnector.connector {

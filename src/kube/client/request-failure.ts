@@ -37,5 +37,10 @@ export function asTransportError(error: unknown, what: string, sent = true): unk
   const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
   // undici aborts by itself, such as when a proxy refuses a tunnel
   if (error.name === 'AbortError' && code !== 'UND_ERR_ABORTED') return error;
-  return new TransportError(`${what}: ${error.message === '' ? code : error.message}`, { code, sent, cause: error });
+  const where = code.startsWith('UND_ERR_SOCKS5') ? 'SOCKS proxy: ' : ''; // undici does not say who failed
+  return new TransportError(`${what}: ${where}${error.message === '' ? code : error.message}`, {
+    code,
+    sent,
+    cause: error,
+  });
 }

@@ -10,6 +10,7 @@ import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
 import { loadKubeConfig } from '../../../../src/kube/credentials/kube-config.ts';
 import { Transport } from '../../../../src/kube/client/transport.ts';
 import { startConnectProxy } from '../../../support/connect-proxy.ts';
+import { startSocksProxy } from '../../../support/socks-proxy.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
 import {
@@ -605,5 +606,26 @@ describe('a proxy', () => {
     const client = await desk.client({}, { ...cluster, 'proxy-url': proxy.url });
     await client.get(configMaps, name);
     assert.equal(proxy.tunnels.length, 1);
+  });
+
+  test('over SOCKS gets name and password as they are, not as the URL encodes them', async () => {
+    await using desk = await Desk.open();
+    await using proxy = await startSocksProxy('jo:p@ss:w/rd');
+    const client = await desk.client({ token: 'abc' }, { 'proxy-url': `socks5://jo:p%40ss%3Aw%2Frd@${proxy.host}` });
+    await client.get(configMaps, name);
+    assert.deepEqual(proxy.tunnels, [Number(new URL(desk.server.url).port)]);
+    assert.deepEqual(desk.authorizations, ['Bearer abc']);
+  });
+
+  test('over SOCKS that refuses them is what failed, not the API server', async () => {
+    await using desk = await Desk.open();
+    await using proxy = await startSocksProxy('jo:right');
+    const client = await desk.client({ token: 'abc' }, { 'proxy-url': `socks5://jo:wrong@${proxy.host}` });
+    const message = /^PUT .*: SOCKS proxy: Authentication failed$/;
+    await assert.rejects(client.update(configMaps, configMap('a', 1)), {
+      name: 'TransportError',
+      sent: false,
+      message,
+    });
   });
 });
