@@ -9,6 +9,7 @@ import { thinnedPackages } from '../thinned-packages.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const client = '@kubernetes/client-node';
+const yaml = 'js-yaml'; // which the client brings along anyway
 const folder = path.join(root, 'dist/lib/kube/credentials');
 const bundled = 'kubernetes-client';
 
@@ -17,12 +18,17 @@ const declarations = `/** Of the client of Kubernetes, bundled. */
 export declare class KubeConfig {
     #private;
 }
-export declare function loadYaml(text: string): unknown;
+export declare const CORE_SCHEMA: unknown, boolYaml11Tag: unknown, mergeTag: unknown;
+export declare function load(text: string): unknown;
 `;
 
 async function main(): Promise<void> {
   await build({
-    stdin: { contents: `export { KubeConfig, loadYaml } from '${client}';`, resolveDir: root },
+    stdin: {
+      contents: `export { KubeConfig } from '${client}';
+        export { boolYaml11Tag, CORE_SCHEMA, load, mergeTag } from '${yaml}';`,
+      resolveDir: root,
+    },
     outfile: path.join(folder, `${bundled}.js`),
     bundle: true,
     format: 'esm',
@@ -40,7 +46,8 @@ async function main(): Promise<void> {
 
 async function takeBundled(file: string): Promise<void> {
   const text = await readFile(file, 'utf8');
-  if (text.includes(`'${client}'`)) await writeFile(file, text.replaceAll(`'${client}'`, `'./${bundled}.js'`));
+  const rewritten = [client, yaml].reduce((now, name) => now.replaceAll(`'${name}'`, `'./${bundled}.js'`), text);
+  if (rewritten !== text) await writeFile(file, rewritten);
 }
 
 await main();

@@ -1,7 +1,8 @@
 /** Kubeconfig files, one or several that are merged (Kubernetes page "Organizing Cluster Access Using kubeconfig Files"). */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { KubeConfig, loadYaml } from '@kubernetes/client-node';
+import { KubeConfig } from '@kubernetes/client-node';
+import { boolYaml11Tag, CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { KubeConfigError } from './kube-config-error.ts';
 
 /** A cluster or user as it is written: client-node ignores some of the fields. */
@@ -25,6 +26,9 @@ interface ParsedFile {
   readonly config: KubeConfig;
   readonly text: { clusters?: RawItem[]; users?: RawItem[] } | null | undefined;
 }
+
+/** YAML as Go programs read it: with merged maps, yes and no; of a key that is there twice the last one counts. */
+const yamlOfGo = { schema: CORE_SCHEMA.withTags(mergeTag, boolYaml11Tag), json: true };
 
 interface RawItem {
   name?: string;
@@ -80,9 +84,10 @@ function parse(file: string): ParsedFile | undefined {
   config.loadFromOptions({ clusters: [], contexts: [], users: [] });
   try {
     if (text.trim() === '') return { file, config, text: undefined };
-    config.loadFromString(text);
+    const parsed = load(text, yamlOfGo) as ParsedFile['text'];
+    config.loadFromString(JSON.stringify(parsed));
     config.makePathsAbsolute(path.dirname(file));
-    return { file, config, text: loadYaml<ParsedFile['text']>(text) };
+    return { file, config, text: parsed };
   } catch (error) {
     throw new KubeConfigError(`error loading config file ${JSON.stringify(file)}: ${(error as Error).message}`, {
       cure: 'Correct the file: "kubectl config view --kubeconfig FILE" reads it, too',

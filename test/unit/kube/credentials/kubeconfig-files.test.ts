@@ -135,3 +135,40 @@ test('a variable lists each file once, without empty parts', () => {
   assert.deepEqual(listedFiles('/a::b/c:/a:'), ['/a', 'b/c']);
   assert.deepEqual([listedFiles(undefined), listedFiles(''), listedFiles(':')], [[], [], []]);
 });
+
+describe('the YAML of a kubeconfig file', () => {
+  const load = (text: string): LoadedKubeConfig => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'kubeconfig-'));
+    try {
+      writeFileSync(path.join(folder, 'config'), text);
+      return loadKubeConfig({ kubeconfig: path.join(folder, 'config'), environment: {} });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
+  const rest = 'contexts: [{ name: x, context: { cluster: c, user: u } }]\ncurrent-context: x\n';
+
+  test('may merge a map into another', () => {
+    const { config, disableCompression } = load(`${rest}
+clusters:
+  - name: first
+    cluster: &first { server: https://c.example, disable-compression: true, tls-server-name: other }
+  - name: c
+    cluster: { <<: *first, tls-server-name: own }
+users: [{ name: u, user: { token: t } }]
+`);
+    const cluster = config.getCurrentCluster();
+    assert.deepEqual([cluster?.server, cluster?.tlsServerName], ['https://c.example', 'own']);
+    assert.equal(disableCompression, true);
+  });
+
+  test('may have a key twice, of which the last counts, and yes for true, as for Go programs', () => {
+    const { config } = load(`current-context: other
+${rest}
+clusters: [{ name: c, cluster: { server: https://c.example, insecure-skip-tls-verify: yes } }]
+users: [{ name: u, user: { token: first, token: last } }]
+`);
+    assert.equal(config.getCurrentCluster()?.skipTLSVerify, true);
+    assert.equal(config.getCurrentUser()?.token, 'last');
+  });
+});
