@@ -208,6 +208,7 @@ interface RawUser {
   'as-uid'?: string;
   'as-user-extra'?: Record<string, string[]>;
   exec?: { command?: string } | null;
+  'auth-provider'?: { name?: string; config?: { tokenFile?: string } | null } | null;
 }
 
 function restOfUser({ config, raw }: KubeconfigFiles): Pick<Found, 'tokenFile' | 'impersonate'> {
@@ -218,6 +219,13 @@ function restOfUser({ config, raw }: KubeconfigFiles): Pick<Found, 'tokenFile' |
       `${file}: user ${JSON.stringify(name)} has both a token and a user name, one is allowed`,
       { cure: 'Remove one of the fields token and username of this user' },
     );
+  }
+  const { name: provider = '', config: settings } = user['auth-provider'] ?? { name: 'oidc' };
+  if (provider !== 'oidc' && !settings?.tokenFile) {
+    // without a header each request would be refused, by the API server and without the reason
+    throw new KubeConfigError(`${file}: no Auth Provider found for name ${JSON.stringify(provider)}`, {
+      cure: 'Use a credential plugin: the field exec of this user',
+    });
   }
   const folder = path.dirname(file);
   const exec = config.getCurrentUser()?.exec as RawUser['exec'];

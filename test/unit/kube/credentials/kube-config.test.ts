@@ -118,6 +118,13 @@ describe('loadKubeConfig', () => {
     assert.throws(() => load({ kubeconfig: file }), /both a token and a user name/);
   });
 
+  test('an authentication provider that Kubernetes has removed is refused, as by Go programs', () => {
+    const user = (name: string): string => kubeconfig({ 'auth-provider': { name, config: { 'access-token': 'a' } } });
+    for (const name of ['gcp', 'azure'])
+      assert.throws(() => load({ kubeconfig: user(name) }), new RegExp(`no Auth Provider found for name "${name}"`));
+    load({ kubeconfig: user('oidc') });
+  });
+
   test('the proxy comes from the kubeconfig, else from the environment', () => {
     const environment = { HTTPS_PROXY: 'http://env:1' };
     assert.equal(load({ kubeconfig: kubeconfig({}), environment }).proxyUrl, 'http://env:1');
