@@ -1,4 +1,5 @@
 import { asGarbled, ExpiredError, type RequestInfo, unexpectedKind } from '../client/api-error.ts';
+import { errorFromStatus } from '../client/error-from-status.ts';
 import type { CodedResponse, CodingChoice } from './coding-choice.ts';
 import { type ListReader, readList } from './list-stream.ts';
 import type { KubeObject, Resource } from '../kube-object.ts';
@@ -94,6 +95,7 @@ class OpenList implements Disposable {
       const envelope = await (decode === undefined
         ? readList(body, reader)
         : readProtobufList(body, { ...reader, kind, decode }));
+      if (envelope.kind === 'Status') throw errorFromStatus(envelope, this.#info); // a failure behind a 200
       if (envelope.kind !== kind) throw unexpectedKind(envelope.kind, kind, this.#info); // such as a table
       const { resourceVersion = '', continue: continueToken = '' } = envelope.metadata ?? {};
       return { resourceVersion, continueToken };

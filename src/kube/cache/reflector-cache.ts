@@ -129,6 +129,10 @@ export class ReflectorCache<T extends KubeObject> {
    */
   cachedForm(object: KubeObject): T | undefined {
     const { sink, transform, logger } = this.#options;
+    if ((object.metadata as object | null | undefined) == null) {
+      logger.error({ resource: this.#options.info.resource.plural }, 'An object without metadata is left out');
+      return undefined;
+    }
     const known = this.#mayRepeatVersions ? undefined : sink.get(objectKey(object));
     if (known !== undefined && known.metadata.resourceVersion === object.metadata.resourceVersion) {
       if (known.metadata.uid === object.metadata.uid) return known;

@@ -86,10 +86,16 @@ async function* jsonEvents(body: AsyncIterable<Uint8Array>, onChunk: () => void)
 
 function parse(line: string): WatchEvent {
   const event = JSON.parse(line) as Partial<WatchEvent> | null;
-  if (typeof event?.type !== 'string' || typeof event.object !== 'object') {
+  const { type, object } = event ?? {};
+  // that of an ERROR is a Status, whose metadata nobody reads
+  if (typeof type !== 'string' || !isObject(object) || (type !== 'ERROR' && !isObject(object.metadata))) {
     throw new SyntaxError('a line of the watch is not an event');
   }
   return event as WatchEvent;
+}
+
+function isObject(value: object | null | undefined): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Aborts a silent stream. One timer checks from time to time, instead of one timer for each chunk. */

@@ -216,9 +216,14 @@ export function unexpectedKind(kind: string | undefined, expected: string, reque
   return new ApiError({ message, reason: 'UnexpectedKind', code: 200 }, request);
 }
 
-/** Whether the server no longer has the requested resource version, or does not have it yet. */
+/** Whether the server no longer has the requested resource version, does not have it yet, or cannot make anything of it. */
 export function isVersionUnavailable(error: unknown): boolean {
-  return error instanceof ExpiredError || isTooLargeResourceVersion(error);
+  return error instanceof ExpiredError || isTooLargeResourceVersion(error) || isInvalidResourceVersion(error);
+}
+
+/** A list that something has spoiled on its way may have brought such a version. */
+function isInvalidResourceVersion(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 400 && /invalid resource version/i.test(error.message);
 }
 
 /** Connection refused: the server is not up, nothing was sent. */

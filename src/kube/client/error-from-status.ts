@@ -87,10 +87,8 @@ function synthesiseStatus(code: number, body: string, request: RequestInfo): Sta
       : (reasonByCode[code] ?? (code >= 500 ? 'InternalError' : ''));
   // What a proxy makes of a Secret must not end up in an event.
   const text = request.resource.plural === 'secrets' ? '' : body.trim().slice(0, maxBodyTextLength);
-  return {
-    status: 'Failure',
-    code,
-    reason,
-    message: text === '' ? `the server responded with ${code} to ${request.verb} ${request.resource.plural}` : text,
-  };
+  const what = `the server responded with ${code} to ${request.verb} ${request.resource.plural}`;
+  // a page for people does not say what failed, nor, of a redirect, that this is one
+  const message = text.startsWith('<') ? `${what}: ${text}` : text || what;
+  return { status: 'Failure', code, reason, message };
 }

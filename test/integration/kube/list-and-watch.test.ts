@@ -146,6 +146,45 @@ describe('listing', () => {
     });
   }
 
+  test('a version that the server cannot read, from a spoiled list, is dropped', async () => {
+    await using rig = await Rig.start();
+    const message = 'invalid resource version: resourceVersion: Invalid value: "spoiled"';
+    rig.server.next(watches, (reply) => reply.status(400, 'BadRequest', { message }));
+    const spoiled = { ...listOf([configMap('a', 1)], 10), metadata: { resourceVersion: 'spoiled' } };
+    rig.server.next(
+      lists,
+      (reply) => reply.json(200, spoiled),
+      (reply) => reply.status(400, 'BadRequest', { message }),
+      (reply) => reply.json(200, listOf([configMap('b', 4)], 5)),
+    );
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    await rig.clock.until(() => contents(informer).includes('ns/b@4'));
+    assert.deepEqual(
+      rig.server.matching(lists).map(({ query }) => query.toString()),
+      ['limit=500&resourceVersion=0', 'resourceVersion=spoiled', 'limit=500'],
+    );
+  });
+
+  test('a failure behind the code of a success says what failed', async () => {
+    await using rig = await Rig.start();
+    rig.server.next(lists, (reply) => reply.json(200, failure(500, 'InternalError', 'etcd is away')));
+    rig.informer();
+    await rig.clock.until(() => rig.server.matching(lists).length === 2);
+    assert.match(String(rig.log.find(({ level }) => level === 'error')?.fields['err' as never]), /etcd is away/);
+  });
+
+  test('an object without metadata keeps no other out', async () => {
+    await using rig = await Rig.start();
+    const list = listOf([{}, configMap('a', 1), { kind: 'ConfigMap', metadata: null }] as never, 10);
+    rig.server.next(lists, (reply) => reply.json(200, list));
+    rig.server.otherwise(quiet);
+    const informer = rig.informer();
+    await rig.clock.until(() => informer.hasSynced);
+    assert.deepEqual(contents(informer), ['ns/a@1']);
+    assert.match(JSON.stringify(rig.log), /An object without metadata is left out/);
+  });
+
   test('a table is never taken for objects', async () => {
     await using rig = await Rig.start();
     rig.server.next(lists, (reply) => reply.json(200, { kind: 'Table', apiVersion: 'meta.k8s.io/v1', rows: [] }));
@@ -782,14 +821,26 @@ describe('watching', () => {
     assert.deepEqual(rig.gapsMs(lists), [800]);
   });
 
-  test('a line that is JSON but no event leads to a new list', async () => {
-    await using rig = await Rig.start();
-    rig.server.next(watches, (reply) => void reply.open().write('{"object":{"metadata":{"name":"a"}}}\n'));
-    await synced(rig);
-    rig.server.otherwise(nothing);
-    await rig.clock.until(() => rig.server.matching(lists).length === 2);
-    assert.deepEqual(rig.gapsMs(lists), [800]);
-  });
+  for (const line of [
+    '{"object":{"metadata":{"name":"a"}}}',
+    '{"type":"MODIFIED","object":null}',
+    '{"type":"MODIFIED","object":{"kind":"ConfigMap"}}',
+    '{"type":"BOOKMARK","object":{"kind":"ConfigMap","metadata":null}}',
+    'null',
+  ]) {
+    test(`a line that is JSON but no event leads to a new list: ${line}`, async () => {
+      await using rig = await Rig.start();
+      rig.server.next(watches, (reply) => void reply.open().write(`${line}\n`));
+      await synced(rig);
+      rig.server.otherwise(nothing);
+      await rig.clock.until(() => rig.server.matching(lists).length === 2);
+      assert.deepEqual(rig.gapsMs(lists), [800]);
+      assert.match(
+        String(rig.log.find(({ level }) => level === 'error')?.fields['err' as never]),
+        /is truncated or garbled/,
+      );
+    });
+  }
 
   test('events come through a compressed watch as they happen', async () => {
     await using rig = await Rig.start();

@@ -50,6 +50,11 @@ describe('errorFromResponse', () => {
     assert.equal(errorFromResponse(500, '', update).message, 'the server responded with 500 to update storageclasses');
   });
 
+  test('names the request before a page of a proxy', () => {
+    const { message } = errorFromResponse(302, '\n<html>Please log in</html>', update);
+    assert.equal(message, 'the server responded with 302 to update storageclasses: <html>Please log in</html>');
+  });
+
   test('the reason of a Status decides, not the code', () => {
     const body = (reason: string): string =>
       JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, code: 409, message: 'm' });
