@@ -40,9 +40,9 @@ function variable(environment: ProxySource['environment'], name: string): string
 
 function checked(proxyUrl: string, source: string): string {
   const url = URL.parse(proxyUrl);
-  if (url === null || !schemes.has(url.protocol)) {
+  if (url === null || !schemes.has(url.protocol) || !isDecodable(url)) {
     throw new KubeConfigError(
-      `${source}: ${JSON.stringify(withoutUser(proxyUrl))} is not an http, https or socks5 URL`,
+      `${source}: ${JSON.stringify(withoutUser(proxyUrl))} is not an http, https or socks5 URL, or its name and password are not encoded`,
       {
         cure: `Correct or remove ${source}, such as http://192.0.2.1:3128`,
       },
@@ -50,6 +50,16 @@ function checked(proxyUrl: string, source: string): string {
   }
   const scheme = url.protocol === 'socks5h:' ? 'socks5:' : url.protocol; // in lower case
   return scheme + proxyUrl.slice(proxyUrl.indexOf(':') + 1);
+}
+
+/** Whether name and password can be decoded, as undici does it. */
+function isDecodable({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Hides the name and the password, which may be why the URL is none: these must not end up in a log. */
