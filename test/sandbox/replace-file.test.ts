@@ -1,7 +1,20 @@
 /** Files that others read while they are written. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { chmod, lstat, mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -50,6 +63,57 @@ describe('replaceFile', () => {
       assert.ok((await lstat(path.join(folder, 'link'))).isSymbolicLink());
       assert.deepEqual(await readdir(folder), ['a', 'file', 'link']);
     }
+  });
+
+  test('links are followed as the kernel does, also below a folder that is a link', async (t) => {
+    const folder = await temporaryFolder(t);
+    await mkdir(path.join(folder, 'real/deep'), { recursive: true });
+    await symlink('real/deep', path.join(folder, 'folder'));
+    await symlink('../file', path.join(folder, 'real/deep/link'));
+    for (const [name, content] of [
+      ['folder/link', 'by a link'],
+      ['folder/../file', 'by its path'],
+    ] as const) {
+      await replaceFile(`${folder}/${name}`, content, { mode: 0o600 });
+      assert.equal(await readFile(path.join(folder, 'real/file'), 'utf8'), content);
+    }
+    assert.deepEqual(await readdir(folder), ['folder', 'real']);
+    assert.deepEqual(await readdir(path.join(folder, 'real')), ['deep', 'file']);
+  });
+
+  test('a circle of links is an error, and stays', async (t) => {
+    const folder = await temporaryFolder(t);
+    await symlink('b', path.join(folder, 'a'));
+    await symlink('a', path.join(folder, 'b'));
+    await assert.rejects(replaceFile(path.join(folder, 'a'), '', { mode: 0o600 }), { code: 'ELOOP' });
+    for (const name of ['a', 'b']) assert.ok((await lstat(path.join(folder, name))).isSymbolicLink());
+    assert.deepEqual(await readdir(folder), ['a', 'b']);
+  });
+
+  test('the old text stays when there is no room for the new one', async (t) => {
+    const folder = await temporaryFolder(t);
+    const file = path.join(folder, 'file');
+    await writeFile(file, 'the old text');
+    const module = path.join(import.meta.dirname, '../../sandbox/replace-file.ts');
+    const program = `import { replaceFile } from ${JSON.stringify(module)};
+      await replaceFile(process.argv[1], 'new'.repeat(100_000), { mode: 0o600 }).catch(({ code }) => console.log(code));`;
+    const limited = `trap '' XFSZ; ulimit -f 1; exec "$@"`;
+    const command = [process.execPath, '--input-type=module', '-e', program, file];
+    const { stdout } = await promisify(execFile)('sh', ['-c', limited, 'sh', ...command]);
+    assert.equal(stdout.trim(), 'EFBIG');
+    assert.equal(await readFile(file, 'utf8'), 'the old text');
+    assert.deepEqual(await readdir(folder), ['file']);
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  test('a file keeps its owner', { skip: isRoot ? false : 'only root replaces files of others' }, async (t) => {
+    const file = path.join(await temporaryFolder(t), 'file');
+    await writeFile(file, 'old', { mode: 0o600 });
+    await chown(file, 1234, 5678);
+    await replaceFile(file, 'new', { mode: 0o644 });
+    const { uid, gid, mode } = await stat(file);
+    assert.deepEqual([uid, gid, mode & 0o777], [1234, 5678, 0o600]);
+    assert.equal(await readFile(file, 'utf8'), 'new');
   });
 
   test('a pipe gets the text', async (t) => {
