@@ -10,6 +10,7 @@ import type {
   Volume,
   VolumeCapability,
 } from './csi-messages.ts';
+import { throwIfGivenUp } from './check-signal.ts';
 import { type DriverFacts, readFacts } from './facts.ts';
 import type { BenchOptions } from './bench-options.ts';
 import type { KubernetesBench } from './kubernetes-bench.ts';
@@ -75,15 +76,6 @@ export class Bench implements Disposable {
     this.client[Symbol.dispose]();
   }
 
-  /** From now on calls throw, so that a check that is given up ends. */
-  halt(): void {
-    this.client.halted = true;
-  }
-
-  resume(): void {
-    this.client.halted = false;
-  }
-
   /** Whether volumes are reachable from some nodes alone. */
   get topology(): boolean {
     return this.facts.plugin.has('VOLUME_ACCESSIBILITY_CONSTRAINTS');
@@ -142,7 +134,8 @@ export class Bench implements Disposable {
   }
 
   async createOnce(request: CreateVolumeRequest): Promise<Answer<Responses['CreateVolume']>> {
-    if (!this.client.halted) this.ledger.uncertain.set(request.name, request);
+    throwIfGivenUp(); // else a volume that nobody asks for would count as uncertain
+    this.ledger.uncertain.set(request.name, request);
     const answer = await this.client.call('CreateVolume', request);
     if (answer.ok) this.ledger.created(request, answer.response.volume ?? {});
     else this.ledger.failed(request, answer.code);

@@ -5,6 +5,7 @@
 import { Bench } from './bench.ts';
 import type { BenchOptions } from './bench-options.ts';
 import type { Check, CheckResult } from './check.ts';
+import { forAllChecks } from './check-signal.ts';
 import { cleanUp } from './clean-up.ts';
 import type { DriverProgram } from './driver-program.ts';
 import { KubernetesBench } from './kubernetes-bench.ts';
@@ -92,7 +93,7 @@ class Lazy<T extends AsyncDisposable, Options extends unknown[]> implements Asyn
   }
 
   started(...options: Options): Promise<T> {
-    this.#starting ??= this.#start(this.#ending.signal, ...options);
+    this.#starting ??= forAllChecks(() => this.#start(this.#ending.signal, ...options));
     return this.#starting;
   }
 

@@ -1,8 +1,8 @@
 import { type ClientUnaryCall, credentials, makeClientConstructor, type ServiceError, status } from '@grpc/grpc-js';
 import { csiServices } from '../csi-services.ts';
 import type { CodeName } from '../hostpath/call-error.ts';
+import { throwIfGivenUp } from './check-signal.ts';
 import type { Method, Responses } from './csi-messages.ts';
-import { CheckSkipped } from './outcome.ts';
 
 /** How a call ended. */
 export type Answer<Response> =
@@ -37,10 +37,8 @@ type GrpcClient = Record<string, Unary> & { close(): void };
 /** A driver that starts again is called again soon. */
 const channelOptions = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1000 };
 
-/** Calls a driver. No call takes longer than its time limit, and none throws for what the driver does. */
+/** Calls a driver. No call takes longer than its time limit, and none throws for what the driver does, but for a check that was given up. */
 export class CsiClient implements Disposable {
-  /** Whether calls throw instead. */
-  halted = false;
   readonly #options: CsiClientOptions;
   readonly #clients: Record<string, GrpcClient> = {};
 
@@ -58,7 +56,7 @@ export class CsiClient implements Disposable {
   }
 
   async call<M extends Method>(method: M, request: object = {}): Promise<Answer<Responses[M]>> {
-    if (this.halted) throw new CheckSkipped('the run was ended');
+    throwIfGivenUp();
     const answer = await this.#send(method, request);
     this.#options.observe?.(answer);
     return answer;

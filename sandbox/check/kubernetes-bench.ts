@@ -10,6 +10,7 @@ import { type ClusterOptions, type LocalCluster, startCluster } from '../cluster
 import { type Claim, type Node, resources, type Volume } from '../control-plane/objects.ts';
 import { matchesNodeSelector } from '../control-plane/selectors.ts';
 import type { BenchOptions } from './bench-options.ts';
+import { throwIfGivenUp } from './check-signal.ts';
 import type { DriverFacts } from './facts.ts';
 import type { Ledger } from './ledger.ts';
 import { makeClasses } from './kubernetes-objects.ts';
@@ -224,6 +225,7 @@ export class KubernetesBench implements AsyncDisposable {
   async #until<T>(read: () => T | undefined, otherwise: () => string): Promise<T> {
     const end = Date.now() + 3 * this.#bench.options.timeoutMs + 15_000;
     for (;;) {
+      throwIfGivenUp();
       const found = read();
       if (found !== undefined) return found;
       if (Date.now() > end) throw new CheckFailed(otherwise());

@@ -1,6 +1,7 @@
 import { untilAborted } from '../../src/base/abort.ts';
 import type { Bench } from './bench.ts';
 import type { Check, CheckResult, Finding, Findings, Status } from './check.ts';
+import { underSignal } from './check-signal.ts';
 import { CheckFailed, CheckSkipped } from './outcome.ts';
 
 export interface RunOptions {
@@ -39,17 +40,13 @@ async function runCheck(
   let running: Promise<void> | undefined;
   try {
     if (missing !== undefined) throw new CheckSkipped(`it needs ${missing.id}, which did not pass`);
-    const limit = AbortSignal.timeout(limitMs);
-    running = Promise.resolve(check.run(bench, kept));
-    await untilAborted(running, AbortSignal.any([limit, signal]));
+    const given = AbortSignal.any([AbortSignal.timeout(limitMs), signal]);
+    running = underSignal(given, () => Promise.resolve(check.run(bench, kept)));
+    await untilAborted(running, given);
   } catch (error) {
-    if (signal.aborted) {
-      bench.halt(); // else it would go on to make volumes, while those that are there are removed
-      await Promise.allSettled([running]);
-      bench.resume();
-      return undefined;
-    }
     kept.threw(error, limitMs);
+    await Promise.allSettled([running]); // else it would disturb what comes next: the following checks, or the clean-up
+    if (signal.aborted) return undefined;
   }
   const { id, title, section, part } = check;
   const { status, findings, notes } = kept;
