@@ -5,6 +5,8 @@ export interface KubeconfigTarget {
   readonly ca?: string;
   /** Bearer token; clients do not send it over plain HTTP. */
   readonly token?: string;
+  /** Of the context. Default `default`. */
+  readonly namespace?: string;
 }
 
 /** Whether a file's text is empty or was made by `kubeconfigText`. */
@@ -13,7 +15,7 @@ export function isSandboxKubeconfig(text: string): boolean {
 }
 
 /** The text of a kubeconfig file with one context, `sandbox` (Kubernetes, "Organizing Cluster Access"). */
-export function kubeconfigText({ url, ca, token }: KubeconfigTarget): string {
+export function kubeconfigText({ url, ca, token, namespace = 'default' }: KubeconfigTarget): string {
   const authority = ca === undefined ? '' : `\n      certificate-authority-data: ${Buffer.from(ca).toString('base64')}`;
   // the JavaScript client takes a plain HTTP server only together with this
   const plain = url.startsWith('http:') ? '\n      insecure-skip-tls-verify: true' : '';
@@ -32,7 +34,7 @@ contexts:
     context:
       cluster: sandbox
       user: sandbox
-      namespace: default
+      namespace: ${namespace}
 current-context: sandbox
 `;
 }

@@ -20,6 +20,10 @@ The API of the sandbox with its controllers alone, for programs that start it.
   --tls              serve HTTPS with an authority made at start, which the kubeconfig names
   --rbac             authorization as a cluster's, over HTTPS; the kubeconfig is that of an administrator. Without it
                      everybody may do everything
+  --rbac-manifest FILE
+                     as --rbac, with the service account, roles and bindings of the manifest: the line of JSON then has
+                     accountKubeconfig, with the rights of that account alone, and a line {"forbidden"} follows for each
+                     right that it lacks
   --serve RESOURCE=VERSION
                      serve a resource in this version alone, as an older cluster does, or with \`none\` not at all:
                      --serve volumeattributesclasses.storage.k8s.io=v1beta1; repeatable
@@ -38,6 +42,7 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
   let tls = false;
   let rbac = false;
   let kubeconfigPath: string | undefined;
+  let rbacManifest: string | undefined;
   let dataPath: string | undefined;
   const versions: Record<string, string[]> = {};
   const disabledResources: string[] = [];
@@ -60,10 +65,12 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
         rbac = true;
         break;
       case '--kubeconfig':
+      case '--rbac-manifest':
       case '--data': {
         const path = rest.shift();
         if (path === undefined || path === '') return wrong(flag, path, 'a file path');
         if (flag === '--data') dataPath = path;
+        else if (flag === '--rbac-manifest') rbacManifest = path;
         else kubeconfigPath = path;
         break;
       }
@@ -91,7 +98,7 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
         return wrong(
           flag,
           undefined,
-          '--port, --kubeconfig, --nodes, --data, --tls, --rbac, --serve, --faults or --help',
+          '--port, --kubeconfig, --nodes, --data, --tls, --rbac, --rbac-manifest, --serve, --faults or --help',
           'unknown flag',
         );
     }
@@ -109,6 +116,7 @@ export function parseSandboxFlags(args: readonly string[]): SandboxFlags {
       },
       nodes,
       rbac,
+      ...(rbacManifest === undefined ? {} : { rbacManifest }),
       ...(kubeconfigPath === undefined ? {} : { kubeconfigPath }),
     },
   };

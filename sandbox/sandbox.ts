@@ -13,10 +13,12 @@ import { silentLogger } from '../src/base/logger.ts';
 import type { Logger } from '../src/base/logger.ts';
 import { ApiServer } from './api/api-server.ts';
 import type { ApiServerOptions } from './api/api-server.ts';
+import type { AccessRequest, AuthorizationOptions } from './api/authorization.ts';
 import { createNodes } from './control-plane/create-nodes.ts';
 import type { NodeDriver, NodeSketch } from './control-plane/create-nodes.ts';
 import { startControlPlane } from './control-plane/control-plane.ts';
 import type { ControlPlaneOptions } from './control-plane/control-plane.ts';
+import { type Account, grantManifest, userOf } from './granted-account.ts';
 import { isSandboxKubeconfig, kubeconfigText } from './kubeconfig.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -30,6 +32,10 @@ export interface SandboxOptions {
   readonly controlPlane?: Omit<ControlPlaneOptions, 'client' | 'logger' | 'clock'>;
   /** Authorization as a cluster's, which needs TLS; otherwise everybody may do everything. */
   readonly rbac?: boolean;
+  /** Path of a manifest in YAML whose service account gets a kubeconfig, with the rights that it has there; implies `rbac`. */
+  readonly rbacManifest?: string;
+  /** Takes each request for a resource that the account of `rbacManifest` was refused. Default: nothing does. */
+  readonly onForbidden?: (request: AccessRequest) => void;
   /** How many nodes there are (`node-1` in zone `a`, `node-2` in zone `b`, alternating), or which; 2 by default. */
   readonly nodes?: number | readonly NodeSketch[];
   /** Drivers to register on every node as a kubelet would; none by default, and then there is no CSINode. */
@@ -45,29 +51,49 @@ export class Sandbox implements AsyncDisposable {
   readonly port: number;
   /** Path of the kubeconfig file. */
   readonly kubeconfig: string;
+  /** Path of the kubeconfig of the account of `rbacManifest`, which goes with the sandbox; undefined without one. */
+  readonly accountKubeconfig: string | undefined;
   readonly #resources: AsyncDisposableStack;
 
-  private constructor(resources: AsyncDisposableStack, parts: Pick<Sandbox, 'api' | 'url' | 'port' | 'kubeconfig'>) {
+  private constructor(
+    resources: AsyncDisposableStack,
+    parts: Pick<Sandbox, 'api' | 'url' | 'port' | 'kubeconfig' | 'accountKubeconfig'>,
+  ) {
     this.#resources = resources;
     this.api = parts.api;
     this.url = parts.url;
     this.port = parts.port;
     this.kubeconfig = parts.kubeconfig;
+    this.accountKubeconfig = parts.accountKubeconfig;
   }
 
   /**
    * Starts everything; resolves when the API responds. Nodes that an earlier process left are kept.
    *
-   * @throws if the port is taken or a file of somebody's own is at the kubeconfig's path; nothing is left running then.
+   * @throws if the port is taken, a file of somebody's own is at the kubeconfig's path, or a manifest grants nothing; nothing is left
+   * running then.
    */
   static async start(options: SandboxOptions = {}): Promise<Sandbox> {
     const { logger = silentLogger, clock = systemClock } = options;
     if (options.kubeconfigPath !== undefined) await refuseForeignFile(options.kubeconfigPath);
     await using starting = new AsyncDisposableStack();
+    const { rbacManifest, onForbidden = () => undefined } = options;
+    const isRbac = options.rbac === true || rbacManifest !== undefined;
+    let account: Account | undefined;
+    const refused = (request: AccessRequest): void => {
+      if (account !== undefined && request.user.name === userOf(account)) onForbidden(request);
+    };
     const api = starting.use(
-      new ApiServer({ ...options.api, ...(options.rbac === true && clusterAccess), logger, clock }),
+      new ApiServer({
+        ...options.api,
+        ...(isRbac && clusterAccess({ onForbidden: refused })),
+        ...(rbacManifest !== undefined && { watchList: false }), // which needs no right to list, as older clusters do
+        logger,
+        clock,
+      }),
     );
     const client = (user: string): ReturnType<ApiServer['client']> => api.client(user);
+    if (rbacManifest !== undefined) account = await grantManifest(client('system:admin'), rbacManifest);
     createNodes({
       client: client('system:admin'),
       clock,
@@ -80,7 +106,10 @@ export class Sandbox implements AsyncDisposable {
     starting.use(startControlPlane({ ...options.controlPlane, client, logger, clock }));
     const kubeconfig = options.kubeconfigPath ?? (await temporaryPath(starting));
     await replaceFile(kubeconfig, kubeconfigText({ url, ...adminSecrets(api, options.api) }), { mode: 0o600 });
-    return new Sandbox(starting.move(), { api, url, port, kubeconfig });
+    const accountKubeconfig = account && (await temporaryPath(starting));
+    const sandbox = new Sandbox(starting.move(), { api, url, port, kubeconfig, accountKubeconfig });
+    if (account !== undefined) await sandbox.writeAccountKubeconfig(accountKubeconfig ?? '', account);
+    return sandbox;
   }
 
   /**
@@ -88,14 +117,14 @@ export class Sandbox implements AsyncDisposable {
    *
    * @throws when there is no such account.
    */
-  async writeAccountKubeconfig(path: string, account: { namespace: string; name: string }): Promise<void> {
+  async writeAccountKubeconfig(path: string, account: Account): Promise<void> {
     const { api, url } = this;
     const accounts = { group: '', version: 'v1', plural: 'serviceaccounts' };
     const found = api.client('system:admin').get(accounts, account);
     if (found === undefined) throw new Error(`there is no service account ${account.namespace}/${account.name}`);
     const token = api.authentication.mint(account.namespace, account.name, found.metadata.uid ?? '', Infinity);
     const ca = api.ca === undefined ? {} : { ca: api.ca };
-    await replaceFile(path, kubeconfigText({ url, token, ...ca }), { mode: 0o600 });
+    await replaceFile(path, kubeconfigText({ url, token, namespace: account.namespace, ...ca }), { mode: 0o600 });
   }
 
   /** Stops the controllers, then the API. Safe to repeat. */
@@ -120,10 +149,11 @@ function nodeSketches(nodes: number | readonly NodeSketch[]): readonly NodeSketc
 }
 
 /** TLS, since clients send no token without; what who shows none may see is in the bootstrap roles. */
-const clusterAccess = {
-  tls: true,
-  auth: { tokens: {}, anonymous: true, authorization: { mode: 'rbac' } },
-} as const;
+function clusterAccess(
+  options: Pick<AuthorizationOptions, 'onForbidden'>,
+): Required<Pick<ApiServerOptions, 'tls' | 'auth'>> {
+  return { tls: true, auth: { tokens: {}, anonymous: true, authorization: { mode: 'rbac', ...options } } };
+}
 
 /**
  * The first token of the server, else over TLS a new one for an administrator: kubectl asks its user for a password

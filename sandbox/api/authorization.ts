@@ -39,18 +39,22 @@ export interface AuthorizationOptions {
   /** `allowAll` is the default; `rbac` asks the RBAC objects of the store and `grants`. */
   readonly mode?: 'allowAll' | 'rbac';
   readonly grants?: readonly Grant[];
+  /** Takes each request for a resource that is refused. Default: nothing does. */
+  readonly onForbidden?: (request: AccessRequest) => void;
 }
 
 /** Decides by rules that may change at any time; open watches are not touched. */
 export class Authorization {
   readonly #store: Store;
   readonly #mode: 'allowAll' | 'rbac';
+  readonly #onForbidden: (request: AccessRequest) => void;
   #grants: readonly Grant[];
 
   constructor(options: AuthorizationOptions & { store: Store }) {
     this.#store = options.store;
     this.#mode = options.mode ?? 'allowAll';
     this.#grants = options.grants ?? [];
+    this.#onForbidden = options.onForbidden ?? (() => undefined);
   }
 
   /** Replaces the grants; holds from the next request on. */
@@ -62,6 +66,13 @@ export class Authorization {
     if (this.#mode === 'allowAll' || isMaster(request.user)) return true;
     for (const rule of this.#rulesFor(request.user, request.namespace)) if (permits(rule, request)) return true;
     return false;
+  }
+
+  /** @throws {StatusError} `Forbidden` unless it is allowed. */
+  require(request: AccessRequest): void {
+    if (this.allows(request)) return;
+    this.#onForbidden(request);
+    throw forbiddenError(request);
   }
 
   /** Everything the user may do in the namespace, and cluster-wide; the same rule may come more than once. */
@@ -153,7 +164,7 @@ function holds(list: readonly string[], wanted: string): boolean {
 }
 
 /** The 403 for a request for a resource, in the exact words of a real server. */
-export function forbiddenError(request: AccessRequest): StatusError {
+function forbiddenError(request: AccessRequest): StatusError {
   const { user, verb, group, resource, subresource, namespace, name } = request;
   const what = qualifiedResource({ group, plural: resource }) + (name === '' ? '' : ` ${JSON.stringify(name)}`);
   const full = subresource === '' ? resource : `${resource}/${subresource}`;

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { serviceAccountUser } from './authentication.ts';
 import type { User } from './authentication.ts';
-import { forbiddenError } from './authorization.ts';
 import type { AccessRequest, Authorization } from './authorization.ts';
 
 /**
@@ -20,7 +19,7 @@ export function impersonate(request: IncomingMessage, by: User, authorization: A
       : { resource: 'serviceaccounts', namespace: account[1] ?? '', name: account[2] ?? '' };
   for (const each of [subject, ...groups.map((group) => ({ resource: 'groups', namespace: '', name: group }))]) {
     const access: AccessRequest = { user: by, verb: 'impersonate', group: '', subresource: '', ...each };
-    if (!authorization.allows(access)) throw forbiddenError(access);
+    authorization.require(access);
   }
   if (groups.length > 0) return { name, groups: [...groups, 'system:authenticated'] };
   if (account !== null) return serviceAccountUser(subject.namespace, subject.name);

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/logger.ts';
 import type { Authentication, User } from './authentication.ts';
-import { forbiddenError, forbiddenPath } from './authorization.ts';
+import { forbiddenPath } from './authorization.ts';
 import type { Authorization } from './authorization.ts';
 import { selectedName } from './field-selector.ts';
 import type { FaultAction, Faults } from './faults.ts';
@@ -126,7 +126,7 @@ export class RequestHandler {
     const access = { user, verb, group, resource: plural, subresource, namespace: scope, name };
     const review = findReview(group, target.version, plural);
     const of = types.find(target);
-    if (review === undefined && !authorization.allows(access)) throw forbiddenError(access);
+    if (review === undefined) authorization.require(access);
     const contentType = mediaType(request.headers['content-type']);
     if (review !== undefined) return this.#serveReview(exchange, target, contentType);
     if (of === undefined) throw noSuchPath();
@@ -150,7 +150,7 @@ export class RequestHandler {
       name: '',
     };
     // What one may ask about oneself is open to everyone; about others it needs a permission.
-    if (!review.kind.startsWith('Self') && !authorization.allows(access)) throw forbiddenError(access);
+    if (!review.kind.startsWith('Self')) authorization.require(access);
     choosePresentation(request.headers.accept, query);
     const body = await parseObject(await readBody(request), contentType, objectTypes);
     reply.json(201, JSON.stringify(reviewed(review, body, user, this.#options)));

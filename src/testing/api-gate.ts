@@ -10,6 +10,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
+import { Agent as TlsAgent, request as sendOverTls } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
@@ -40,22 +41,35 @@ export interface HeldRequest {
   close(): void;
 }
 
+/** What the API server is shown, as programs send no token to the gate, which is plain HTTP. */
+export interface GateCredentials {
+  /** PEM text of the authority that has signed the server's certificate. */
+  readonly ca: string;
+  readonly token: string;
+}
+
 export class ApiGate implements AsyncDisposable {
   readonly #upstream: URL;
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #credentials: GateCredentials | undefined;
+  readonly #agent: Agent;
   readonly #server: Server;
   readonly #stops = new Map<Stop, (held: ServerResponse) => void>();
 
-  private constructor(upstream: string) {
+  private constructor(upstream: string, credentials: GateCredentials | undefined) {
     this.#upstream = new URL(upstream);
+    this.#credentials = credentials;
+    this.#agent = credentials ? new TlsAgent({ keepAlive: true, ca: credentials.ca }) : new Agent({ keepAlive: true });
     this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 }, (request, response) => {
       void this.#pass(request, response).catch(() => response.destroy());
     });
   }
 
-  /** @param upstream - URL of the API server, plain HTTP. */
-  static async start(upstream: string): Promise<ApiGate> {
-    const gate = new ApiGate(upstream);
+  /**
+   * @param upstream - URL of the API server.
+   * @param credentials - for each request to it, over TLS. Default: none, over plain HTTP.
+   */
+  static async start(upstream: string, credentials?: GateCredentials): Promise<ApiGate> {
+    const gate = new ApiGate(upstream, credentials);
     const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     gate.#server.once('error', reject).listen(0, '127.0.0.1', () => resolve(undefined));
     await promise;
@@ -117,13 +131,18 @@ export class ApiGate implements AsyncDisposable {
   }
 
   async #forward(
-    { method, url, headers }: IncomingMessage,
+    { method, url, headers: sentHeaders }: IncomingMessage,
     response: ServerResponse,
     body: Buffer | undefined,
   ): Promise<IncomingMessage> {
     const { hostname, port } = this.#upstream;
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const sent = sendRequest({ hostname, port, method, path: url, headers, agent: this.#agent }, resolve);
+    const headers = {
+      ...sentHeaders,
+      ...(this.#credentials && { authorization: `Bearer ${this.#credentials.token}` }),
+    };
+    const send = this.#credentials ? sendOverTls : sendRequest;
+    const sent = send({ hostname, port, method, path: url, headers, agent: this.#agent }, resolve);
     sent.on('error', reject);
     response.once('close', () => sent.destroy()); // the end of a watch
     sent.end(body);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type PersistentVolume, persistentVolumes } from '../index.ts';
-import { ApiGate, type HeldRequest, type Stop } from './api-gate.ts';
+import { ApiGate, type GateCredentials, type HeldRequest, type Stop } from './api-gate.ts';
 import { StartedProgram } from './child-process.ts';
 import type { Bench, ProvisionerCommand, ProvisionerStart, TestProvisionerOptions } from './conformance-options.ts';
 import { eventually } from './eventually.ts';
@@ -54,11 +54,13 @@ export class StoryBench implements AsyncDisposable {
     opening.defer(() => rm(root, { recursive: true, force: true }));
     const folder = path.join(root, 'storage');
     await mkdir(folder);
-    const sandbox = opening.use(await startSandbox({ patienceMs: Math.max(promptMs, options.settleMs) }));
-    const gate = opening.use(await ApiGate.start(sandbox.url));
+    const { rbac, settleMs } = options;
+    const patienceMs = Math.max(promptMs, settleMs);
+    const sandbox = opening.use(await startSandbox({ patienceMs, ...(rbac !== undefined && { rbac }) }));
+    const text = await readFile(sandbox.provisionerKubeconfig, 'utf8');
+    const gate = opening.use(await ApiGate.start(sandbox.url, credentialsIn(text)));
     const kubeconfig = path.join(root, 'kubeconfig');
-    const text = await readFile(sandbox.kubeconfig, 'utf8');
-    await writeFile(kubeconfig, text.replaceAll(sandbox.url, gate.url), { mode: 0o600 });
+    await writeFile(kubeconfig, withoutCredentials(text).replaceAll(sandbox.url, gate.url), { mode: 0o600 });
     const ending = new AbortController();
     opening.defer(() => ending.abort());
     const place: Bench = { folder, kubeconfig, signal: ending.signal };
@@ -173,14 +175,16 @@ export class StoryBench implements AsyncDisposable {
 
   /** Waits until the claim is Bound. */
   async bound(claim: TestClaim): Promise<PersistentVolume> {
-    const volume = await this.#explained(claim.bound({ withinMs: this.#options.settleMs }));
+    const signal = this.sandbox.forbidden;
+    const volume = await this.#explained(claim.bound({ withinMs: this.#options.settleMs, signal }));
     await this.#look();
     return volume;
   }
 
   /** Waits until the volume is gone. */
   async gone({ metadata: { name } }: PersistentVolume): Promise<void> {
-    await this.#explained(this.sandbox.volume(name).gone({ withinMs: this.#options.settleMs }));
+    const signal = this.sandbox.forbidden;
+    await this.#explained(this.sandbox.volume(name).gone({ withinMs: this.#options.settleMs, signal }));
   }
 
   /** @throws the message, with the end of the log. */
@@ -194,6 +198,7 @@ export class StoryBench implements AsyncDisposable {
     await Promise.all([this.#program?.stop(stopMs), this.#frozen?.program.stop(stopMs)]);
     const wrong = await this.#imbalance();
     if (wrong.length > 0) throw this.#withLog(new Error(wrong.join('\n')));
+    if (this.sandbox.forbidden.aborted) throw this.#withLog(this.sandbox.forbidden.reason);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -224,7 +229,7 @@ export class StoryBench implements AsyncDisposable {
     const { signal } = end;
     try {
       const reached = held.reached.then(() => true);
-      const waits = [reached, ...others(signal), this.#ended(signal), this.#late(signal, what)];
+      const waits = [reached, ...others(signal), this.#ended(signal), this.#late(signal, what), this.#refused(signal)];
       const isReached = await this.#explained(Promise.race(waits));
       if (isReached) await act(held);
       return isReached;
@@ -251,6 +256,17 @@ export class StoryBench implements AsyncDisposable {
     throw new Error(`the provisioner did not reach ${what} within ${settleMs / 1000} s`);
   }
 
+  async #refused(signal: AbortSignal): Promise<never> {
+    const { forbidden } = this.sandbox;
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    for (const each of [forbidden, signal]) {
+      if (each.aborted) resolve(undefined);
+      each.addEventListener('abort', resolve, { once: true, signal });
+    }
+    await promise;
+    throw forbidden.reason ?? signal.reason;
+  }
+
   async #watch(isReached: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted && !(await isReached())) await turn();
     return !signal.aborted;
@@ -274,7 +290,7 @@ export class StoryBench implements AsyncDisposable {
     const program = this.#program;
     const hopeless = (): string | undefined =>
       program?.isRunning === false ? `the provisioner has ended with ${program.ending}` : undefined;
-    await this.#explained(eventually(check, { withinMs, hopeless }));
+    await this.#explained(eventually(check, { withinMs, hopeless, signal: this.sandbox.forbidden }));
   }
 
   async #explained<T>(waiting: Promise<T>): Promise<T> {
@@ -286,10 +302,26 @@ export class StoryBench implements AsyncDisposable {
   }
 
   #withLog(error: unknown): Error {
-    const message = error instanceof Error ? error.message : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
+    const message = [this.sandbox.missingRights, reason].filter((text) => text !== '').join('\n');
     const log = (this.#program?.log ?? '').trimEnd().split('\n').slice(-logLines).join('\n');
     return new Error(`${message}\n\nThe end of the log of process ${this.#processes}:\n${log}`, { cause: error });
   }
+}
+
+/** What a kubeconfig of a sandbox has over TLS; undefined over plain HTTP. */
+function credentialsIn(kubeconfig: string): GateCredentials | undefined {
+  const [, ca] = /certificate-authority-data: (\S+)/.exec(kubeconfig) ?? [];
+  const [, token] = /token: "(\S+)"/.exec(kubeconfig) ?? [];
+  if (ca === undefined || token === undefined) return undefined;
+  return { ca: Buffer.from(ca, 'base64').toString(), token };
+}
+
+/** The same for the gate, which is plain HTTP. */
+function withoutCredentials(kubeconfig: string): string {
+  return kubeconfig
+    .replace(/certificate-authority-data: .*/, 'insecure-skip-tls-verify: true')
+    .replace(/user:\s+token: .*/, 'user: {}');
 }
 
 async function makeClasses(sandbox: TestSandbox, options: Settled): Promise<void> {

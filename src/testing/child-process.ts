@@ -13,6 +13,8 @@ export interface StartOptions {
   env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Default: the folder of this process. */
   cwd?: string | undefined;
+  /** Called after each addition to the log. Default: nothing is. */
+  onOutput?: ((log: string) => void) | undefined;
 }
 
 /** Made by `start`. */
@@ -21,11 +23,12 @@ export class StartedProgram {
   readonly #ended: Promise<unknown>;
   #log = '';
 
-  private constructor(child: ChildProcess) {
+  private constructor(child: ChildProcess, { onOutput }: Pick<StartOptions, 'onOutput'>) {
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.#log = (this.#log + text).slice(-keptCharacters);
+        onOutput?.(this.#log);
       });
     }
     this.#ended = once(child, 'close');
@@ -33,7 +36,7 @@ export class StartedProgram {
   }
 
   /** @throws when it cannot be started. */
-  static async start({ command, env = {}, cwd }: StartOptions): Promise<StartedProgram> {
+  static async start({ command, env = {}, cwd, onOutput }: StartOptions): Promise<StartedProgram> {
     const [program = '', ...args] = command;
     const { NODE_TEST_CONTEXT: _ours, ...inherited } = process.env; // a test runner of its own reports for itself
     const child = spawn(program, args, {
@@ -43,7 +46,7 @@ export class StartedProgram {
       detached: true, // a group of its own, so that what it has started ends with it, as in a container
     });
     await once(child, 'spawn');
-    return new StartedProgram(child);
+    return new StartedProgram(child, { onOutput });
   }
 
   get isRunning(): boolean {

@@ -1,4 +1,4 @@
-import type { PersistentVolume, StorageClass } from '../index.ts';
+import type { KubeObject, PersistentVolume, StorageClass } from '../index.ts';
 
 /** What a story of the suite happens on: a cluster of its own, and an empty folder. */
 export interface Bench {
@@ -61,6 +61,11 @@ export interface TestProvisionerOptions {
    * expired. With true a process is also frozen for longer than its lease, and goes on after its successor has done the work. Default false.
    */
   leaderElection?: boolean;
+  /**
+   * What it may do: path of the YAML with its roles and bindings, such as the `rbac.yaml` of its deployment, or the objects. A story
+   * fails with each right that is missing and was needed. Default: it may do everything.
+   */
+  rbac?: string | readonly KubeObject[];
   /** How data is written and found. Default: no data is. */
   data?: VolumeData;
   /** Of each class, besides its name and its provisioner. Default: `reclaimPolicy: 'Delete'`. */

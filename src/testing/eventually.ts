@@ -29,7 +29,7 @@ export async function eventually<T>(check: () => T | Promise<T>, options: Eventu
       const reason = hopeless?.() ?? (isLate ? `still so after ${withinMs / 1000} s` : undefined);
       if (reason !== undefined) throw withReason(error, reason);
     }
-    await delay(pauseMs, undefined, { signal });
+    await delay(pauseMs, undefined, { signal }).catch(() => signal?.throwIfAborted());
   }
 }
 

@@ -4,7 +4,7 @@ import { open, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe } from 'node:test';
 import { testProvisioner, type VolumeData } from '../../src/testing/kit.ts';
-import { type Example, installExample } from '../support/example-process.ts';
+import { type Example, exampleFolder, installExample } from '../support/example-process.ts';
 
 let example: Example;
 before(async () => {
@@ -44,6 +44,7 @@ for (const [file, options] of [
         provisionerName: 'hostpath.example.com',
         listStorage: ({ folder }) => readdir(folder),
         storageOf: ({ spec }) => path.basename(spec.hostPath?.path ?? ''),
+        rbac: path.join(exampleFolder, 'rbac.yaml'),
         settleMs: 60_000,
         ...options,
       },

@@ -24,6 +24,7 @@ testProvisioner(
   {
     provisionerName,
     leaderElection: true,
+    rbac: path.join(import.meta.dirname, '../../deploy/nfs-subdir/rbac.yaml'),
     storageClass: { parameters: { archiveOnDelete: 'false' } },
     listStorage: async ({ folder }) => (await readdir(folder)).filter((name) => !name.startsWith('.')), // the export's identity
     storageOf: nameOf,

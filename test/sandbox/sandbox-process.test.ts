@@ -4,12 +4,14 @@ import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { Sandbox } from '../../sandbox/sandbox.ts';
+import { connect, KubeClient, persistentVolumes } from '../../src/index.ts';
 import { programFile } from '../support/program-file.ts';
 import { claim, paths, storageClass, volume } from './api/api-fixture.ts';
 import type { Body } from './api/api-fixture.ts';
@@ -53,6 +55,27 @@ describe('the sandbox process', () => {
       assert.equal(existsSync(ready.kubeconfig), false);
     });
   }
+
+  test('names each right that the account of a manifest lacks, once', async (t) => {
+    const manifest = path.join(import.meta.dirname, '../../provisioners/hostpath-provisioner/rbac.yaml');
+    const child = startProcess(t, '--nodes=0', `--rbac-manifest=${manifest}`);
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    const next = async (): Promise<unknown> => JSON.parse((await lines.next()).value!) as unknown;
+    const { accountKubeconfig } = (await next()) as { accountKubeconfig: string };
+    await using transport = connect({ kubeconfig: accountKubeconfig });
+    const client = new KubeClient({ transport, fieldManager: 'test' });
+    await client.list(persistentVolumes);
+    for (let time = 0; time < 2; time++) await assert.rejects(client.get(persistentVolumes, { name: 'a' }));
+    const lease = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease', namespaced: true };
+    await assert.rejects(client.delete(lease, { namespace: 'default', name: 'a' }));
+    assert.deepEqual(await next(), { forbidden: { verb: 'get', group: '', resource: 'persistentvolumes' } });
+    assert.deepEqual(await next(), {
+      forbidden: { verb: 'delete', group: 'coordination.k8s.io', resource: 'leases', namespace: 'default' },
+    });
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    assert.equal(existsSync(accountKubeconfig), false);
+  });
 
   test('a bad flag is told in one line and ends with 2', async (t) => {
     const child = startProcess(t, '--nodes', 'many');

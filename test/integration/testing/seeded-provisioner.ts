@@ -81,5 +81,6 @@ process.exitCode = await runProvisioner({
   provisioner: has('no records') ? unrecorded : provisioner,
   logger: textLogger(),
   leaderElection: true,
+  addFinalizer: true,
   maxCallMs: 1000,
 });

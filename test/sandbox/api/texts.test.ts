@@ -211,6 +211,10 @@ describe('flags of the sandbox', () => {
       kind: 'run',
       options: { api: { port: 0, faults: false, tls: true, persistence: { path: '/d' } }, nodes: 2, rbac: true },
     });
+    assert.deepEqual(parseSandboxFlags(['--rbac-manifest', 'rbac.yaml']), {
+      kind: 'run',
+      options: { api: { port: 0, faults: false, tls: false }, nodes: 2, rbac: false, rbacManifest: 'rbac.yaml' },
+    });
     const older = ['--serve=volumeattributesclasses.storage.k8s.io=v1beta1', '--serve', 'nodes=none'];
     assert.deepEqual(parseSandboxFlags(older), {
       kind: 'run',
