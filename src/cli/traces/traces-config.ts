@@ -1,10 +1,17 @@
 /** What the usual variables of OpenTelemetry ask for (OpenTelemetry, "Environment Variable Specification"). */
 
+import { readFileSync } from 'node:fs';
+
 /** Traces as asked for; null: none. */
 export interface TracesConfig {
   /** Share of claims that are traced, from 0 to 1. */
   readonly ratio: number;
 }
+
+const certificateFiles = ['CERTIFICATE', 'CLIENT_CERTIFICATE', 'CLIENT_KEY'].flatMap((name) => [
+  `OTEL_EXPORTER_OTLP_TRACES_${name}`,
+  `OTEL_EXPORTER_OTLP_${name}`,
+]);
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -37,6 +44,10 @@ export function tracesConfig(environment: Environment): TracesConfig | null {
     if (!/^https?:$/.test(URL.parse(value(name))?.protocol ?? ''))
       throw new TracesConfigError(name, value(name), 'it must be a URL that begins with http:// or https://');
   }
+  for (const name of certificateFiles) {
+    const problem = value(name) === '' ? undefined : unreadable(value(name));
+    if (problem !== undefined) throw new TracesConfigError(name, value(name), problem); // the exporter would go without it
+  }
   for (const name of ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']) {
     if (!['', 'http/protobuf'].includes(value(name)))
       throw new TracesConfigError(name, value(name), 'it must be http/protobuf, usually on port 4318');
@@ -44,6 +55,15 @@ export function tracesConfig(environment: Environment): TracesConfig | null {
   }
   const ratio = samplingRatio(value('OTEL_TRACES_SAMPLER'), value('OTEL_TRACES_SAMPLER_ARG'));
   return ratio === 0 ? null : { ratio };
+}
+
+function unreadable(file: string): string | undefined {
+  try {
+    readFileSync(file);
+    return undefined;
+  } catch (error) {
+    return `it must be a file that can be read: ${(error as Error).message}`;
+  }
 }
 
 function samplingRatio(sampler: string, argument: string): number {

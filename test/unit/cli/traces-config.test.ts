@@ -38,6 +38,11 @@ describe('a value that is not supported is refused by name, with what may stand 
     [{ OTEL_TRACES_EXPORTER: 'zipkin' }, /^OTEL_TRACES_EXPORTER="zipkin" is not supported: it must be otlp or none$/],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, /^OTEL_EXPORTER_OTLP_ENDPOINT="collector:4318" .*http:/],
     [{ ...endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /^OTEL_EXPORTER_OTLP_PROTOCOL="grpc" .*http\/protobuf/],
+    [
+      { ...endpoint, OTEL_EXPORTER_OTLP_CERTIFICATE: '/none/ca.crt' },
+      /^OTEL_EXPORTER_OTLP_CERTIFICATE="\/none\/ca.crt" .*a file that can be read: ENOENT/,
+    ],
+    [{ ...endpoint, OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY: '/' }, /^OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY="\/" .*EISDIR/],
     [{ ...endpoint, OTEL_TRACES_SAMPLER: 'jaeger_remote' }, /^OTEL_TRACES_SAMPLER="jaeger_remote" .*traceidratio/],
     [
       { ...endpoint, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '2' },
