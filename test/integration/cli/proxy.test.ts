@@ -9,6 +9,7 @@ import { startConnectProxy } from '../../support/connect-proxy.ts';
 import { startDriver } from '../../support/driver-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startSidecar } from '../../support/sidecar-process.ts';
+import { startSocksProxy } from '../../support/socks-proxy.ts';
 
 test('the sidecar starts behind a proxy, and goes on when that has refused tunnels for a while', async () => {
   await using opened = new AsyncDisposableStack();
@@ -60,4 +61,25 @@ test('the sidecar starts behind a proxy, and goes on when that has refused tunne
   createClaim('second');
   proxy.refuse();
   await isBound('second');
+});
+
+test('the sidecar starts behind a SOCKS proxy that wants a password, with a kubeconfig that merges maps', async () => {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(path.join(tmpdir(), 'socks-'));
+  opened.defer(() => rm(folder, { recursive: true }));
+  const sandbox = opened.use(await Sandbox.start({ rbac: true, nodes: 0 }));
+  const proxy = opened.use(await startSocksProxy('jo:p@ss'));
+  const driver = await startDriver({ driverName: 'socks.example.com', folder });
+  opened.defer(() => driver.stop());
+  const kubeconfig = path.join(folder, 'kubeconfig');
+  const text = await readFile(sandbox.kubeconfig, 'utf8');
+  const merged = text.replace(/^( +)server: /m, `$1<<: { proxy-url: 'socks5://jo:p%40ss@${proxy.host}' }\n$&`);
+  assert.notEqual(merged, text);
+  await writeFile(kubeconfig, merged, { mode: 0o600 });
+  const sidecar = await startSidecar({ csiAddress: driver.address, kubeconfig, namespace: 'default' });
+  opened.defer(() => sidecar.stop());
+  await eventually(() => assert.match(sidecar.log(), /Started provisioner controller/), {
+    hopeless: () => (sidecar.running() ? undefined : `the sidecar has ended\n${sidecar.log()}`),
+  });
+  assert.ok(proxy.tunnels.length > 0);
 });
