@@ -128,9 +128,10 @@ export class ReflectorCache<T extends KubeObject> {
    * and logged, where the transform fails: one malformed object must not keep the others out.
    */
   cachedForm(object: KubeObject): T | undefined {
-    const { sink, transform, logger } = this.#options;
+    const { sink, transform, logger, info } = this.#options;
     if ((object.metadata as object | null | undefined) == null) {
-      logger.error({ resource: this.#options.info.resource.plural }, 'An object without metadata is left out');
+      const err = new TypeError('it has no metadata');
+      logger.error({ err, resource: info.resource.plural }, 'An object could not be read and is left out');
       return undefined;
     }
     const known = this.#mayRepeatVersions ? undefined : sink.get(objectKey(object));
