@@ -5,15 +5,19 @@ import { waitingText } from './claim/waiting-text.ts';
 import { failedReason, waitingReason } from './event-reasons.ts';
 import { causeAnnotation, type MeaningOf, type TextMeaning } from './meaning.ts';
 
-/** Adds to the events of waiting claims what to do, and to those of failures the cause: an aggregate keeps that of the one before else. */
+/** Adds to events of waiting claims what to do, and to those of failures the cause: else an aggregate keeps that of an earlier one. */
 export function withCures(recorder: Recorder, meaningOf: MeaningOf): Recorder {
   return {
-    event(about, type, reason, message, options) {
+    event(...given) {
+      const [about, type, reason, message, options] = given;
       const cure = reason === waitingReason ? meaningOf(message)?.cure : undefined;
-      const text = cure === undefined ? message : `${message}. ${cure}`;
-      const isBare = reason === failedReason && options?.annotations === undefined;
-      const annotated = isBare ? { ...options, ...causeAnnotation(message, undefined, meaningOf) } : options;
-      recorder.event(about, type, reason, text, annotated);
+      const cause =
+        reason === failedReason && options?.annotations === undefined
+          ? causeAnnotation(message, undefined, meaningOf)
+          : undefined;
+      if (cure !== undefined) recorder.event(about, type, waitingReason, `${message}. ${cure}`, options);
+      else if (cause !== undefined) recorder.event(about, type, failedReason, message, { ...options, ...cause });
+      else recorder.event(...given);
     },
   };
 }
