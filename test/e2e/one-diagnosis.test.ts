@@ -374,6 +374,19 @@ const rows: readonly Row[] = [
     cure: /^The API server does not accept .*PersistentVolume.*such as a policy/,
   },
   {
+    what: 'a webhook for its PersistentVolume that does not run',
+    name: 'webhook',
+    needs: 'a real API server',
+    make: async (world, row) => {
+      await sendVolumesToNobody(world.scene, await makeClass(world, row));
+      await makeClaim(world, row);
+    },
+    cause: 'api-server',
+    verdict: 'waiting',
+    says: /failed calling webhook "nobody\.e2e\.example\.com"/,
+    cure: /^See whether the webhook that the message names runs/,
+  },
+  {
     what: 'an error of the driver',
     name: 'internal',
     fault: { code: 'INTERNAL', message: 'on fire' },
@@ -625,6 +638,41 @@ async function forbidVolumes(scene: Scene, className: string): Promise<void> {
       spec: { policyName: className, validationActions: ['Deny'] },
     } as KubernetesObject,
   ];
+  await refuseVolumes(scene, made, { className, refusal: /by house rules/ });
+}
+
+/** The API server asks a webhook about volumes of the class from then on, and nobody is there. */
+async function sendVolumesToNobody(scene: Scene, className: string): Promise<void> {
+  const configuration = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingWebhookConfiguration',
+    metadata: { name: className },
+    webhooks: [
+      {
+        name: 'nobody.e2e.example.com',
+        clientConfig: { url: 'https://127.0.0.1:1/' },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['persistentvolumes'] }],
+        matchConditions: [
+          {
+            name: 'class',
+            expression: `has(object.spec.storageClassName) && object.spec.storageClassName == "${className}"`,
+          },
+        ],
+        failurePolicy: 'Fail',
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  } as KubernetesObject;
+  await refuseVolumes(scene, [configuration], { className, refusal: /failed calling webhook/ });
+}
+
+/** Creates policies, and waits until they are in force. */
+async function refuseVolumes(
+  scene: Scene,
+  made: readonly KubernetesObject[],
+  { className, refusal }: { className: string; refusal: RegExp },
+): Promise<void> {
   for (const policy of made) {
     await scene.admin.objects.create(policy);
     policies.push(policy);
@@ -643,7 +691,7 @@ async function forbidVolumes(scene: Scene, className: string): Promise<void> {
           },
         },
       }),
-      /by house rules/,
+      refusal,
     ),
   );
 }

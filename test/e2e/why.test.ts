@@ -16,9 +16,11 @@ const late = { volumeBindingMode: 'WaitForFirstConsumer' };
 
 /** Each has its claim in one-diagnosis.test.ts, which compares the page, the events and the log as well. */
 const inOneDiagnosis: readonly Cause[] = [
+  'api-server',
   'class-parameters',
   'feature-disabled',
   'not-ready',
+  'rejected',
   'secret-content',
   'unsupported-size',
 ];
