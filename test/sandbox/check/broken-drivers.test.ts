@@ -5,6 +5,7 @@ import { catalogue } from '../../../sandbox/check/catalogue.ts';
 import { checkDriver } from '../../../sandbox/check/check-driver.ts';
 import type { CheckResult } from '../../../sandbox/check/check.ts';
 import { exitCode } from '../../../sandbox/check/report.ts';
+import { benchOptions } from '../../support/broken-drivers/bench-options.ts';
 import { BrokenDriver } from '../../support/broken-drivers/broken-driver.ts';
 import { type Defect, defects } from '../../support/broken-drivers/defects.ts';
 
@@ -19,13 +20,10 @@ async function checked({
   await using driver = await BrokenDriver.start({ spoils: spoils(), flags });
   return await checkDriver({
     bench: {
-      socketPath: driver.socketPath,
+      ...benchOptions(driver.socketPath),
       timeoutMs,
-      classParameters: {},
       mutableParameters: { tier: 'fast' },
-      secrets: {},
       nodes: [{ name: 'node-b', segments: { zone: 'b' } }],
-      sizeBytes: 2n ** 30n,
     },
     checks,
     limitMs: 120_000,

@@ -5,6 +5,7 @@ import { Bench } from '../../../sandbox/check/bench.ts';
 import type { Check } from '../../../sandbox/check/check.ts';
 import { cleanUp } from '../../../sandbox/check/clean-up.ts';
 import { runChecks } from '../../../sandbox/check/runner.ts';
+import { benchOptions } from '../../support/broken-drivers/bench-options.ts';
 import { BrokenDriver } from '../../support/broken-drivers/broken-driver.ts';
 
 const common = { section: 'a', part: 'driver' } as const;
@@ -19,9 +20,7 @@ test('a check that is given up makes no further calls, and has ended before the 
       },
     },
   });
-  const { socketPath } = driver;
-  const given = { classParameters: {}, mutableParameters: {}, secrets: {}, nodes: [], sizeBytes: 2n ** 30n };
-  using bench = await Bench.start({ ...given, socketPath, timeoutMs: 20_000 });
+  using bench = await Bench.start(benchOptions(driver.socketPath));
   let hasEnded = false;
   const endless: Check = {
     ...common,

@@ -4,19 +4,11 @@ import { test } from 'node:test';
 import { chosen } from '../../../sandbox/check/catalogue.ts';
 import { checkDriver } from '../../../sandbox/check/check-driver.ts';
 import { CsiClient } from '../../../sandbox/check/csi-client.ts';
+import { benchOptions } from '../../support/broken-drivers/bench-options.ts';
 import { BrokenDriver } from '../../support/broken-drivers/broken-driver.ts';
 
 /** Some check makes one volume, and `list-pages` makes further ones. */
 const interruptedCall = 4;
-
-const bench = {
-  timeoutMs: 20_000,
-  classParameters: {},
-  mutableParameters: {},
-  secrets: {},
-  nodes: [],
-  sizeBytes: 2n ** 30n,
-};
 
 test('a check that is interrupted makes no further volumes, and those that there are go', async () => {
   const interrupt = new AbortController();
@@ -30,7 +22,7 @@ test('a check that is interrupted makes no further volumes, and those that there
     },
   });
   const results = await checkDriver({
-    bench: { ...bench, socketPath: driver.socketPath },
+    bench: benchOptions(driver.socketPath),
     checks: chosen(['list-pages']),
     limitMs: 120_000,
     waitMs: 10_000,
@@ -48,7 +40,7 @@ test('a driver that is gone before its claims are checked ends the run, with the
   await using driver = await BrokenDriver.start({ spoils: {} });
   let ended: Promise<void> | undefined;
   const results = await checkDriver({
-    bench: { ...bench, socketPath: driver.socketPath, timeoutMs: 2000 },
+    bench: { ...benchOptions(driver.socketPath), timeoutMs: 2000 },
     checks: chosen(['claim']),
     limitMs: 120_000,
     waitMs: 300,

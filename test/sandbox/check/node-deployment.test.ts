@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import { chosen } from '../../../sandbox/check/catalogue.ts';
 import { checkDriver } from '../../../sandbox/check/check-driver.ts';
 import type { CheckResult } from '../../../sandbox/check/check.ts';
+import { benchOptions } from '../../support/broken-drivers/bench-options.ts';
 import { BrokenDriver } from '../../support/broken-drivers/broken-driver.ts';
 import { type NodeDefect, nodeDefects } from '../../support/broken-drivers/node-defects.ts';
 
@@ -20,15 +21,7 @@ async function checked({ spoils, flags = [], only = checks, leftBehind }: Option
   await using driver = await BrokenDriver.start({ spoils: {}, flags, place });
   const spoilsOf = spoils?.() ?? (() => ({}));
   return await checkDriver({
-    bench: {
-      socketPath: driver.socketPath,
-      timeoutMs: 20_000,
-      classParameters: {},
-      mutableParameters: {},
-      secrets: {},
-      nodes: [],
-      sizeBytes: 2n ** 30n,
-    },
+    bench: benchOptions(driver.socketPath),
     checks: chosen(only),
     limitMs: 120_000,
     waitMs: 10_000,
@@ -62,15 +55,7 @@ describe('a driver on each node', { concurrency: 2 }, () => {
   test('that does not start fails, with its last words', async () => {
     await using driver = await BrokenDriver.start({ spoils: {} });
     const results = await checkDriver({
-      bench: {
-        socketPath: driver.socketPath,
-        timeoutMs: 20_000,
-        classParameters: {},
-        mutableParameters: {},
-        secrets: {},
-        nodes: [],
-        sizeBytes: 2n ** 30n,
-      },
+      bench: benchOptions(driver.socketPath),
       checks: chosen(['node-claim']),
       limitMs: 120_000,
       waitMs: 300,
