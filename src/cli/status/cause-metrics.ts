@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import { gauge, type MetricRegistry } from '../../base/metrics.ts';
 import type { Cause } from '../../explain/causes/cause.ts';
-import { requestMeaning } from '../../explain/causes/request-meaning.ts';
+import { deletionMeaning } from '../../explain/causes/delete-error.ts';
 import type { ClaimProgress, ClaimStep } from '../../provision/claim/claim-progress.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { ReleasedVolume, ReleaseStep } from '../../provision/volume/released-volume.ts';
@@ -162,8 +162,6 @@ function noteClaim(
 
 function noteVolume({ released }: AllCounts, { step, lastError, releasedAt }: ReleasedVolume, nowMs: number): void {
   const cause =
-    lastError === undefined
-      ? causeOfRelease[step]
-      : (requestMeaning(lastError.message, { recorded: lastError.cause })?.cause ?? 'delete-error');
+    lastError === undefined ? causeOfRelease[step] : deletionMeaning(lastError.message, lastError.cause).cause;
   released.note(cause, Date.parse(releasedAt ?? '') || (lastError?.sinceMs ?? nowMs));
 }

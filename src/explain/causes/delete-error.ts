@@ -38,8 +38,8 @@ export function checkDeletion({ events, nowMs }: VolumeFacts): Finding | undefin
   return events?.kind === 'unreadable' ? { state: 'unknown', detail: events.why } : undefined;
 }
 
-/** What a failed attempt to delete the storage means. @param recorded - the cause that the event names. */
-function deletionMeaning(text: string, recorded: string | undefined): { cause: Cause; cure: string } {
+/** What a failed attempt to delete the storage means. @param recorded - its cause, as the provisioner has noted it. */
+export function deletionMeaning(text: string, recorded: string | undefined): { cause: Cause; cure: string } {
   const { cause, cure } = requestMeaning(text, { recorded }) ?? { cause: 'delete-error', cure: deleteErrorCure };
   return { cause, cure };
 }

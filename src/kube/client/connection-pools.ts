@@ -132,11 +132,12 @@ function makePools(options: {
     keepAliveInitialDelay: keepAliveDelayMs,
   };
   const common = { keepAliveTimeout: idleConnectionMs, keepAliveMaxTimeout: idleConnectionMs, ...unbounded };
+  const isSocks = proxyUrl?.startsWith('socks5:') === true;
   const proxied = {
     uri: proxyUrl ?? '',
     proxyTunnel: true, // else one connection for all
     ...(proxyUrl?.startsWith('https:') === true && { proxyTls: proxyTrust(tls) }),
-    ...(proxyUrl?.startsWith('socks5:') === true && proxyLogin(new URL(proxyUrl))),
+    ...(isSocks && proxyLogin(new URL(proxyUrl))),
     // a proxy that accepts connections and says nothing would hold up all requests for five minutes
     clientFactory: (origin: URL, options: object) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
   };
@@ -162,8 +163,7 @@ function makePools(options: {
     });
   };
   const unary = makePool(1, maxConnections); // HTTP/2 costs a quarter more CPU for small responses
-  const streaming =
-    proxyUrl !== undefined && new URL(proxyUrl).protocol === 'socks5:' ? makePool(1, null) : makeHttp2Pool();
+  const streaming = isSocks ? makePool(1, null) : makeHttp2Pool();
   return { unary, streaming, single: makePool(0, null) };
 }
 

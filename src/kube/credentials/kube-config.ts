@@ -220,10 +220,10 @@ function restOfUser({ config, raw }: KubeconfigFiles): Pick<Found, 'tokenFile' |
       { cure: 'Remove one of the fields token and username of this user' },
     );
   }
-  const { name: provider = '', config: settings } = user['auth-provider'] ?? { name: 'oidc' };
-  if (provider !== 'oidc' && !settings?.tokenFile) {
+  const provider = user['auth-provider'] ?? undefined;
+  if (provider !== undefined && provider.name !== 'oidc' && !provider.config?.tokenFile) {
     // without a header each request would be refused, by the API server and without the reason
-    throw new KubeConfigError(`${file}: no Auth Provider found for name ${JSON.stringify(provider)}`, {
+    throw new KubeConfigError(`${file}: no Auth Provider found for name ${JSON.stringify(provider.name ?? '')}`, {
       cure: 'Use a credential plugin: the field exec of this user',
     });
   }

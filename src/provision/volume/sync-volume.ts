@@ -177,7 +177,7 @@ export class VolumeSyncer {
 
   /** Storage first, then the object, then the finalizer that held the object until now. */
   async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<'deleted' | 'ignored'> {
-    const { provisioner, observer, client, recorder, meaningOf, logger, addFinalizer } = this.#options;
+    const { provisioner, observer, client, logger, addFinalizer } = this.#options;
     const { name, uid, finalizers = [] } = volume.metadata;
     const permit = withRecheck(this.#options.permit, async () => {
       const { quiet, sharedStorage } = this.#options;
@@ -193,10 +193,7 @@ export class VolumeSyncer {
         return 'ignored';
       }
       const message = error instanceof Error ? error.message : String(error);
-      recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, {
-        logged: true,
-        ...causeAnnotation(message, error, meaningOf),
-      });
+      this.#reportFailure(volume, message, error);
       throw error;
     }
     observer.onDeleted(volume);
@@ -228,12 +225,18 @@ export class VolumeSyncer {
 
   /** What passes is not recorded: the next attempt usually succeeds. */
   #reportRejection(volume: PersistentVolume, error: unknown): void {
-    const { recorder, meaningOf } = this.#options;
     const failed = failedRequestOf(error);
     if (failed === undefined || !isRejection(failed)) return;
     const message = `The storage is deleted, and the PersistentVolume cannot be: ${(error as Error).message}`;
-    const annotations = causeAnnotation(message, error, meaningOf);
-    recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, { logged: true, ...annotations });
+    this.#reportFailure(volume, message, error);
+  }
+
+  #reportFailure(volume: PersistentVolume, message: string, error: unknown): void {
+    const { recorder, meaningOf } = this.#options;
+    recorder.event(volumeReference(volume), 'Warning', 'VolumeFailedDelete', message, {
+      logged: true,
+      ...causeAnnotation(message, error, meaningOf),
+    });
   }
 
   async #release(name: string, signal: AbortSignal): Promise<void> {
