@@ -90,7 +90,7 @@ export class JournalRun {
   async #read(read: () => Promise<void>, signal: AbortSignal): Promise<boolean> {
     const { journal, status } = this.#options;
     const { clock, logger } = journal;
-    const requests = new RequestFailures(journal, status.requestSignal);
+    const requests = new RequestFailures({ journal, status });
     let failures = 0;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       signal.throwIfAborted();

@@ -9,7 +9,8 @@ import {
   TransportError,
 } from '../../kube/client/api-error.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
-import { journalLeases, ShardStorage } from './shard-storage.ts';
+import { journalLeases, NewerFormatError, ShardAlteredError, ShardStorage } from './shard-storage.ts';
+import type { WriterStatus } from './writer-status.ts';
 
 /**
  * What the failure of a request means for the journal.
@@ -18,37 +19,43 @@ import { journalLeases, ShardStorage } from './shard-storage.ts';
  * - `gone`: the shard's object does not exist; after a creation: its namespace, or the whole resource.
  * - `forbidden`: a permission is missing, or the server has just started and knows no permissions yet.
  * - `refused`: the same again for as long as nobody changes the cluster.
+ * - `unexpected`: an error that no request should throw, such as a mistake in this program.
  * - `transient`: to be repeated; a write may have been carried out.
  * - `ended`: nothing leaves this process any more.
  */
-export type RequestFailure = 'conflict' | 'gone' | 'forbidden' | 'refused' | 'transient' | 'ended';
+export type RequestFailure = Exclude<Classified, 'forbidden' | 'unexpected'>;
 
-/** A server that has just started forbids everything until it has read its roles, in milliseconds. */
-export const forbiddenGraceMs = 3000;
+type Classified = 'conflict' | 'gone' | 'forbidden' | 'refused' | 'unexpected' | 'transient' | 'ended';
+
+/**
+ * What is forbidden or unexpected for so long is refused, in milliseconds. A server that has just started forbids everything until it
+ * has read its roles.
+ */
+export const refusalGraceMs = 3000;
 
 /** The failures of one request that is repeated until it succeeds. */
 export class RequestFailures {
   readonly #journal: ClusterJournalOptions;
-  readonly #signal: AbortSignal;
-  #forbiddenSinceMs: number | undefined;
+  readonly #status: WriterStatus;
+  #uncertainSinceMs: number | undefined;
 
-  /** @param signal - aborts the question for a permission. */
-  constructor(journal: ClusterJournalOptions, signal: AbortSignal) {
+  constructor({ journal, status }: { journal: ClusterJournalOptions; status: WriterStatus }) {
     this.#journal = journal;
-    this.#signal = signal;
+    this.#status = status;
   }
 
-  /** What a failure means: one that is forbidden is refused once that is certain, and transient until then. */
-  async classify(error: unknown): Promise<Exclude<RequestFailure, 'forbidden'>> {
+  /** What a failure means: one that is forbidden or unexpected is refused once that is certain, and transient until then. */
+  async classify(error: unknown): Promise<RequestFailure> {
+    if (this.#status.fencedOrEnded.aborted || this.#status.hasEnded) return 'ended'; // whatever it is, the next try would end, too
     const failure = classifyFailure(error);
-    if (failure !== 'forbidden') {
-      this.#forbiddenSinceMs = undefined;
+    if (failure !== 'forbidden' && failure !== 'unexpected') {
+      this.#uncertainSinceMs = undefined;
       return failure;
     }
     const nowMs = this.#journal.clock.monotonicMs();
-    this.#forbiddenSinceMs ??= nowMs;
-    const isOver = nowMs - this.#forbiddenSinceMs >= forbiddenGraceMs || (await this.#isDenied());
-    return isOver ? 'refused' : 'transient';
+    this.#uncertainSinceMs ??= nowMs;
+    const isOver = nowMs - this.#uncertainSinceMs >= refusalGraceMs;
+    return isOver || (failure === 'forbidden' && (await this.#isDenied())) ? 'refused' : 'transient';
   }
 
   /**
@@ -60,19 +67,22 @@ export class RequestFailures {
     const { verbs = [] } = journalLeases;
     const about = { namespace, name: new ShardStorage(this.#journal).nameOf(0), verbs };
     try {
-      return !(await mayUse(client, journalLeases, about, { optional: 'reported', signal: this.#signal }));
+      return !(await mayUse(client, journalLeases, about, {
+        optional: 'reported',
+        signal: this.#status.requestSignal,
+      }));
     } catch {
       return false;
     }
   }
 }
 
-function classifyFailure(error: unknown): RequestFailure {
+function classifyFailure(error: unknown): Classified {
   if (error instanceof ConflictError || error instanceof AlreadyExistsError) return 'conflict';
   if (error instanceof NotFoundError) return 'gone';
   if (error instanceof ForbiddenError) return error.isAdmission ? 'refused' : 'forbidden';
-  if (isRefusal(error)) return 'refused';
-  return error instanceof ApiError || error instanceof TransportError ? 'transient' : 'ended';
+  if (isRefusal(error) || error instanceof NewerFormatError || error instanceof ShardAlteredError) return 'refused';
+  return error instanceof ApiError || error instanceof TransportError ? 'transient' : 'unexpected';
 }
 
 /** The rule to add, where a missing permission is the cause. */

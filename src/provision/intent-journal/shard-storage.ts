@@ -46,6 +46,15 @@ export class ShardAlteredError extends Error {
   }
 }
 
+/** A newer version has taken the shard. */
+export class NewerFormatError extends Error {
+  override readonly name = 'NewerFormatError';
+
+  constructor(shard: string) {
+    super(`${shard} is in a newer format than this version can read`);
+  }
+}
+
 /** Reads and writes shards: one request each. Every method throws `ApiError`, `TransportError`, or the abort reason. */
 export class ShardStorage {
   readonly #journal: { client: KubeClient; namespace: string; lockName: string };

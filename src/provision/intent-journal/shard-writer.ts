@@ -6,7 +6,7 @@ import { type RequestFailure, RequestFailures } from './request-failures.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import { parseShard } from './shard-contents.ts';
 import { headerKey, journalFormat, parseHeader, type ShardHeader } from './shard-header.ts';
-import { ShardAlteredError, type ShardObject } from './shard-storage.ts';
+import { NewerFormatError, type ShardObject } from './shard-storage.ts';
 import type { OwnWrites } from './own-writes.ts';
 
 /** How a write has ended: `refused` can be repeated later, `ended` never. */
@@ -37,7 +37,7 @@ export class ShardWriter {
   async write(shard: Shard): Promise<WriteOutcome> {
     const { journal, status } = this.#options;
     const attempt: Attempt = { write: undefined, mustRead: false };
-    const failures = new RequestFailures(journal, status.requestSignal);
+    const failures = new RequestFailures({ journal, status });
     let pauseMs = firstPauseMs;
     for (let conflicts = 0; ;) {
       try {
@@ -62,15 +62,13 @@ export class ShardWriter {
     error: unknown,
     { object }: Shard,
     { attempt, failures }: { attempt: Attempt; failures: RequestFailures },
-  ): Promise<Failure> {
-    if (this.#options.status.fencedOrEnded.aborted) return 'ended'; // whatever the error is, the next try would end at once, too
-    if (error instanceof NewerFormatError || error instanceof ShardAlteredError) return 'refused';
+  ): Promise<RequestFailure> {
     const isCreation = object === undefined && !attempt.mustRead;
     const failure = await failures.classify(error);
     return failure === 'gone' && isCreation ? 'refused' : failure;
   }
 
-  #prepareNext(shard: Shard, attempt: Attempt, { failure, error }: { failure: Failure; error: unknown }): void {
+  #prepareNext(shard: Shard, attempt: Attempt, { failure, error }: { failure: RequestFailure; error: unknown }): void {
     if (failure === 'gone') this.#restart(shard, attempt);
     else if (failure === 'conflict') attempt.mustRead = true;
     else if (attempt.write !== undefined && !(error instanceof TooManyRequestsError)) attempt.mustRead = true; // it may be done
@@ -176,18 +174,7 @@ export class ShardWriter {
   }
 }
 
-type Failure = Exclude<RequestFailure, 'forbidden'>;
-
 interface Attempt {
   write: ShardWrite | undefined;
   mustRead: boolean;
-}
-
-/** A newer version has taken the shard. */
-class NewerFormatError extends Error {
-  override readonly name = 'NewerFormatError';
-
-  constructor(shard: string) {
-    super(`${shard} is in a newer format than this version can read`);
-  }
 }

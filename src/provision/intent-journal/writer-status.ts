@@ -1,7 +1,7 @@
 import type { JournalListener } from './intent-journal.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
 import type { JournalState } from './journal-state.ts';
-import { forbiddenGraceMs, missingRuleOf } from './request-failures.ts';
+import { refusalGraceMs, missingRuleOf } from './request-failures.ts';
 
 /** How often a journal that cannot be written is tried again, in milliseconds. */
 const retryMs = 60_000;
@@ -78,7 +78,7 @@ export class WriterStatus {
     const isNew = this.#refusal === undefined;
     const addRule = missingRuleOf(error);
     // a server that has just started may know some of its roles only
-    this.#retryAtMs = clock.monotonicMs() + (isNew && addRule !== undefined ? forbiddenGraceMs : retryMs);
+    this.#retryAtMs = clock.monotonicMs() + (isNew && addRule !== undefined ? refusalGraceMs : retryMs);
     this.#refusal = error;
     for (const waiter of state.takeWaiters()) waiter.resolve('unprotected');
     if (!isNew) return;

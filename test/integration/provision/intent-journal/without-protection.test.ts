@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultAction } from '../../../../sandbox/api/faults.ts';
+import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
+import type { KubeObject } from '../../../../src/kube/kube-object.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { never, open, prefix, recordOf, Rig, uidOf } from './rig.ts';
 
@@ -77,16 +79,24 @@ for (const verb of ['create', 'update', 'get']) {
   }
 }
 
+/** What a promise resolves with, while the clock goes on for at most 10 s. */
+async function inTime<T>(clock: ManualClock, promise: Promise<T>): Promise<T> {
+  let isSettled = false;
+  const settle = (): void => {
+    isSettled = true;
+  };
+  promise.then(settle, settle);
+  await clock.until(() => isSettled, { withinMs: 10_000 });
+  return await promise;
+}
+
 test('records that wait when a permission is withdrawn go on unprotected, and the journal recovers', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock();
   const process = await rig.open({ clock });
   await process.journal.put(recordOf(1), never);
   const refusal = rig.fault({ match: { verb: 'update' }, action: refusals['a missing permission']! });
-  let how: string | undefined;
-  void process.journal.put(recordOf(2), never).then((answer) => (how = answer));
-  await clock.until(() => how !== undefined, { withinMs: 10_000 });
-  assert.equal(how, 'unprotected');
+  assert.equal(await inTime(clock, process.journal.put(recordOf(2), never)), 'unprotected');
   await process.journal.removeNow(uidOf(1), never);
   refusal.remove();
   await clock.until(() => process.protected.at(-1) === true, { withinMs: 80_000 });
@@ -110,6 +120,41 @@ test('a header that is edited to that of a newer version leaves records unprotec
   assert.match(String(err), /lock-journal-0 is in a newer format than this version can read/);
   rig.annotate(0, { [headerKey]: header });
   await clock.until(() => process.protected.length > 2, { withinMs: 80_000 });
+  await process.journal.flush(never);
+  assert.deepEqual(rig.stored, [1, 2].map(uidOf));
+});
+
+/** Fails in the program itself, as a mistake would, before anything is sent. */
+class BrokenClient extends KubeClient {
+  isBroken = false;
+
+  override update<T extends KubeObject>(...[resource, object, options]: Parameters<KubeClient['update']>): Promise<T> {
+    if (this.isBroken) return Promise.reject(new TypeError('undefined is not a function'));
+    return super.update(resource, object, options) as Promise<T>;
+  }
+}
+
+test('an error that no request should throw has records wait for 3 s, then go on unprotected, and the journal recovers', async () => {
+  await using rig = await Rig.start();
+  const { transport } = rig.process();
+  const client = new BrokenClient({ transport, fieldManager: 'test' });
+  const clock = new ManualClock();
+  const process = await rig.open({ clock, client });
+  client.isBroken = true;
+  const brief = process.journal.put(recordOf(1), never);
+  await clock.advance(2000);
+  client.isBroken = false;
+  assert.equal(await inTime(clock, brief), 'durable');
+
+  client.isBroken = true;
+  assert.equal(await inTime(clock, process.journal.put(recordOf(2), never)), 'unprotected');
+  const errors = process.log.filter(({ level }) => level === 'error');
+  assert.deepEqual(
+    errors.map(({ message, fields }) => [message.includes('cannot be written'), String((fields as { err?: Error }).err)]),
+    [[true, 'TypeError: undefined is not a function']],
+  );
+  client.isBroken = false;
+  await clock.until(() => process.protected.at(-1) === true, { withinMs: 80_000 });
   await process.journal.flush(never);
   assert.deepEqual(rig.stored, [1, 2].map(uidOf));
 });
