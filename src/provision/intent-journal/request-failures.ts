@@ -10,7 +10,6 @@ import {
 } from '../../kube/client/api-error.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
 import { journalLeases, NewerFormatError, ShardAlteredError, ShardStorage } from './shard-storage.ts';
-import type { WriterStatus } from './writer-status.ts';
 
 /**
  * What the failure of a request means for the journal.
@@ -33,13 +32,16 @@ type Classified = 'conflict' | 'gone' | 'forbidden' | 'refused' | 'unexpected' |
  */
 export const refusalGraceMs = 3000;
 
+/** Whether this process may still write the journal, of `WriterStatus`. */
+type Ending = Readonly<{ fencedOrEnded: AbortSignal; requestSignal: AbortSignal; hasEnded: boolean }>;
+
 /** The failures of one request that is repeated until it succeeds. */
 export class RequestFailures {
   readonly #journal: ClusterJournalOptions;
-  readonly #status: WriterStatus;
+  readonly #status: Ending;
   #uncertainSinceMs: number | undefined;
 
-  constructor({ journal, status }: { journal: ClusterJournalOptions; status: WriterStatus }) {
+  constructor({ journal, status }: { journal: ClusterJournalOptions; status: Ending }) {
     this.#journal = journal;
     this.#status = status;
   }
