@@ -2,6 +2,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { sourceArguments } from './source-arguments.ts';
 import { startProcess, type StartedProcess } from './started-process.ts';
 
 /** Folder of the example provisioner. */
@@ -46,7 +47,7 @@ export async function installExample(): Promise<Example> {
     async start(program, { kubeconfig, env = {} }) {
       const started = await startProcess({
         program: process.execPath,
-        args: [join(folder, program), volumes],
+        args: [...sourceArguments, join(folder, program), volumes],
         env: { ...env, KUBECONFIG: kubeconfig },
       });
       owned.defer(() => started.stop());

@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { sourceArguments } from '../../support/source-arguments.ts';
 
 const suite = path.join(import.meta.dirname, 'seeded-suite.ts');
 
 /** Runs the stories whose titles match, in a process of their own. */
 function runSuite(mistake: string, stories: string): { code: number | null; output: string } {
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env;
-  const args = ['--test', '--test-reporter=tap', `--test-name-pattern=${stories}`, suite];
+  const args = [...sourceArguments, '--test', '--test-reporter=tap', `--test-name-pattern=${stories}`, suite];
   const { status, stdout } = spawnSync(process.execPath, args, { env: { ...env, MISTAKE: mistake }, encoding: 'utf8' });
   return { code: status, output: stdout };
 }

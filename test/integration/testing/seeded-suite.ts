@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { KubeObject } from '../../../src/index.ts';
 import { testProvisioner } from '../../../src/testing/kit.ts';
+import { sourceArguments } from '../../support/source-arguments.ts';
 
 const program = path.join(import.meta.dirname, 'seeded-provisioner.ts');
 
@@ -34,7 +35,7 @@ const rbac = [
 /** A lease has to expire. */
 const isSlow = ['none', 'a clean-up after a pause'].includes(mistake);
 
-testProvisioner(({ folder }) => [process.execPath, program, folder, mistake], {
+testProvisioner(({ folder }) => [process.execPath, ...sourceArguments, program, folder, mistake], {
   provisionerName: 'seeded.example.com',
   listStorage: ({ folder }) => readdir(folder),
   storageOf: ({ spec }) => path.basename(spec.hostPath?.path ?? ''),
