@@ -8,3 +8,14 @@ export function shouldDelete(volume: PersistentVolume, addFinalizer: boolean): b
   if (deletionTimestamp !== undefined && !(addFinalizer && finalizers.includes(volumeFinalizer))) return false;
   return volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
 }
+
+/** The API server gives the time in whole seconds; an event takes some more milliseconds. */
+const promptMs = 2000;
+
+/**
+ * Whether a volume was released some time ago: where an event shows it only now, this process was paused, or the events come late. An API
+ * server before Kubernetes 1.29 does not say when that was.
+ */
+export function isSeenLate({ status }: PersistentVolume, nowMs: number): boolean {
+  return nowMs - Date.parse(status?.lastPhaseTransitionTime ?? '') > promptMs;
+}

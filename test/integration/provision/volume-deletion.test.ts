@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import { IgnoredError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { freePort } from './free-port.ts';
@@ -366,6 +367,31 @@ describe('deletions that fail', () => {
       rig.startOnly();
       await rig.until('the event', () => rig.events.some(({ message }) => message.includes('this process was paused')));
       assert.ok(!rig.provisioner.deletions.some(({ metadata: { uid } }) => uid === former));
+    });
+  }
+
+  for (const { title, secondsAgo, deletions } of [
+    { title: 'read live first, and kept, where its release is seen late', secondsAgo: 5, deletions: 0 },
+    { title: 'deleted at once where its release is seen promptly', secondsAgo: 0, deletions: 1 },
+  ]) {
+    test(`a volume that somebody has set to Retain since, which no event shows yet, is ${title}`, async () => {
+      const retain = (): void => {
+        const volume = structuredClone(rig.api.get(resource.volumes, { name: 'v' }))!;
+        Object.assign(volume['spec'] as object, { persistentVolumeReclaimPolicy: 'Retain' });
+        rig.api.update(resource.volumes, volume);
+      };
+      const shouldDelete = ({ status }: PersistentVolume): boolean => {
+        if (status?.phase === 'Released') retain();
+        return true;
+      };
+      await using rig = await Rig.prepare({ ...off, methods: { shouldDelete } });
+      rig.addVolume('v', 'Bound');
+      await rig.start();
+      const volume = structuredClone(rig.api.get(resource.volumes, { name: 'v' }))!;
+      const lastPhaseTransitionTime = new Date(Date.now() - secondsAgo * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+      rig.api.updateStatus(resource.volumes, { ...volume, status: { phase: 'Released', lastPhaseTransitionTime } });
+      await rig.settle();
+      assert.equal(rig.provisioner.deletions.length, deletions);
     });
   }
 
