@@ -14,7 +14,7 @@ import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { DeletionGuard } from '../revoke/deletion-guard.ts';
 import { waitingReason } from '../event-reasons.ts';
 import { uidIndex } from '../cache/informers.ts';
-import type { IntentRecord } from '../intent-journal/intent-record.ts';
+import type { IntentRecord, VolumeTemplate } from '../intent-journal/intent-record.ts';
 import { type Intent, isBeingUndone } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import { checkPlan } from '../intents/plain-plan.ts';
@@ -197,7 +197,13 @@ export class RecordedSteps implements AttemptSteps {
     intents.made(intent);
     const { volume } = intent.record;
     const named = { ...made, metadata: { ...made.metadata, name: volume.name } };
-    return completeVolume(named, volume, { addFinalizer });
+    return this.#keptByClass(completeVolume(named, volume, { addFinalizer }), volume);
+  }
+
+  /** The class may have been recreated since the record was written, so that volumes are kept. */
+  #keptByClass(volume: PersistentVolume, { className: name }: VolumeTemplate): PersistentVolume {
+    if (this.#options.classes.get(name)?.reclaimPolicy !== 'Retain') return volume;
+    return { ...volume, spec: { ...volume.spec, persistentVolumeReclaimPolicy: 'Retain' } };
   }
 
   /** Calls the backend, which finds what an earlier attempt has created. */

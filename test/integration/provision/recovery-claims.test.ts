@@ -519,13 +519,27 @@ describe('a class that changes while a volume may be in progress', () => {
     await rig.start();
     const { uid } = rig.class('c1')?.metadata ?? {};
     rig.api.delete(resource.classes, { name: 'c1' });
-    rig.addClass('c1', { parameters: { of: 'after' }, reclaimPolicy: 'Retain' });
+    rig.addClass('c1', { parameters: { of: 'after' } });
     await rig.until('the cache', () => ![undefined, uid].includes(rig.classInCache('c1')));
     await passPause();
     await rig.until('the volume', () => rig.volume(name));
     assert.deepEqual(backend.storage.get(name)?.parameters, { of: 'before' });
-    assert.equal(rig.volume(name)?.spec.persistentVolumeReclaimPolicy, 'Delete');
     assert.equal(backend.plans.length, 1);
+  });
+
+  test('leaves a volume that is to be kept when it is recreated with the policy Retain', async () => {
+    const scene = await recoveryScene({ class: { reclaimPolicy: 'Delete' } });
+    await using rig = scene.rig;
+    const { backend, passPause, name } = scene;
+    backend.fulfilSteps.push(unclear());
+    await rig.start();
+    const { uid } = rig.class('c1')?.metadata ?? {};
+    rig.api.delete(resource.classes, { name: 'c1' });
+    rig.addClass('c1', { reclaimPolicy: 'Retain' });
+    await rig.until('the cache', () => ![undefined, uid].includes(rig.classInCache('c1')));
+    await passPause();
+    const volume = await rig.until('the volume', () => rig.volume(name));
+    assert.equal(volume.spec.persistentVolumeReclaimPolicy, 'Retain');
   });
 
   test('does not keep the storage of a claim that is deleted after it', async () => {
