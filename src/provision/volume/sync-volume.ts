@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
-import { NotFoundError } from '../../kube/client/api-error.ts';
+import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
 import { failedRequestOf, isRejection } from '../../kube/client/failed-request.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
@@ -101,7 +101,7 @@ export class VolumeSyncer {
       this.#deleted.delete(name); // the API server has been restored from a backup, or the name was used again
     } else if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
       if (deleted.released || cached.metadata.finalizers?.includes(volumeFinalizer) !== true) return;
-      await this.#release(name, signal); // our finalizer came to the cache only after the deletion
+      await this.#release(cached, signal); // our finalizer came to the cache only after the deletion
       deleted.released = true;
       return;
     }
@@ -182,7 +182,7 @@ export class VolumeSyncer {
 
   /** Storage first, then the object, then the finalizer that held the object until now. */
   async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<'deleted' | 'ignored'> {
-    const { provisioner, observer, client, logger, addFinalizer } = this.#options;
+    const { provisioner, observer, logger, addFinalizer } = this.#options;
     const { name, uid, finalizers = [] } = volume.metadata;
     const permit = withRecheck(this.#options.permit, async () => {
       const { quiet, sharedStorage } = this.#options;
@@ -206,8 +206,8 @@ export class VolumeSyncer {
     this.#warnOfLateCalls(volume);
     const released = addFinalizer && finalizers.includes(volumeFinalizer);
     try {
-      await client.delete(persistentVolumes, { name }, { signal });
-      if (released) await this.#release(name, signal);
+      if (!(await this.#deleteObject(volume, signal))) return 'deleted';
+      if (released) await this.#release(volume, signal);
     } catch (error) {
       this.#reportRejection(volume, error);
       throw error;
@@ -244,10 +244,22 @@ export class VolumeSyncer {
     });
   }
 
-  async #release(name: string, signal: AbortSignal): Promise<void> {
+  /** @returns false where another volume has the name by now: then this one is gone. */
+  async #deleteObject({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
+    try {
+      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+      await this.#options.client.delete(persistentVolumes, { name }, { ...preconditions, signal });
+      return true;
+    } catch (error) {
+      if (error instanceof ConflictError) return false;
+      throw error;
+    }
+  }
+
+  async #release({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<void> {
     const cached = this.#options.volumes.get(name); // others may have changed the list since
     const finalizers = cached?.metadata.finalizers ?? [];
-    if (cached === undefined || !finalizers.includes(volumeFinalizer)) return;
+    if (cached?.metadata.uid !== uid || cached === undefined || !finalizers.includes(volumeFinalizer)) return;
     try {
       await this.#patchFinalizers(cached, removeFinalizer(finalizers), signal);
     } catch (error) {

@@ -51,7 +51,8 @@ describe('deleting released volumes, finalizers off', () => {
           ['v'],
         );
         assert.deepEqual(rig.writes, [`DELETE ${path}`]);
-        assert.equal(rig.wire.writes[0]?.bodyText, '');
+        const preconditions = { uid: rig.provisioner.deletions[0]?.metadata.uid };
+        assert.deepEqual(rig.wire.writes[0]?.body, { kind: 'DeleteOptions', apiVersion: 'v1', preconditions });
         assert.equal(rig.volume('v'), undefined);
         assert.deepEqual(rig.metrics.totals, { dt: 1 });
         assert.deepEqual(rig.metrics.counted[0]?.labels, { class: 'c1' });
@@ -174,6 +175,22 @@ describe('deleting released volumes, finalizers on', () => {
     await rig.until('the end of the second', () => rig.volume('v') === undefined);
     assert.equal(rig.provisioner.deletions.length, 2);
     assert.notEqual(rig.provisioner.deletions[0]?.metadata.uid, rig.provisioner.deletions[1]?.metadata.uid);
+  });
+
+  test('another volume that has the name by the time that the storage is deleted stays, with its finalizers', async () => {
+    await using rig = await Rig.prepare(on);
+    rig.addVolume('v', 'Released', { finalizers: [F] });
+    rig.provisioner.deleteSteps.push(() => {
+      rig.setFinalizers('v', []);
+      rig.api.delete(resource.volumes, { name: 'v' });
+      rig.addVolume('v', 'Bound', { finalizers: [F], spec: { csi: { driver: 'drv', volumeHandle: 'restored' } } });
+    });
+    await rig.start();
+    await rig.settle();
+    assert.equal(rig.provisioner.deletions.length, 1);
+    assert.equal(rig.volume('v')?.metadata.deletionTimestamp, undefined);
+    assert.deepEqual(rig.volume('v')?.metadata.finalizers, [F]);
+    assert.deepEqual(rig.events, []);
   });
 
   test('our finalizer is taken off even when it came during the deletion', async () => {
