@@ -9,8 +9,11 @@ export function shouldDelete(volume: PersistentVolume, addFinalizer: boolean): b
   return volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
 }
 
-/** The API server gives the time in whole seconds; an event takes some more milliseconds. */
-const promptMs = 2000;
+/**
+ * How old what the cache shows of a released volume may be without a doubt, in milliseconds. The API server gives the time of the release
+ * in whole seconds; its event, and what precedes the deletion, take some more milliseconds.
+ */
+export const promptMs = 2000;
 
 /**
  * Whether a volume was released some time ago: where an event shows it only now, this process was paused, or the events come late. An API

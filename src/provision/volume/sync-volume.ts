@@ -1,7 +1,7 @@
 /** The sync of a volume: keep its finalizer right, and delete its storage once it is released. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
+import { allOf, type Moment, momentOf, type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
 import { failedRequestOf, isRejection } from '../../kube/client/failed-request.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
@@ -17,7 +17,8 @@ import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, type Provisioner } from '../provisioner.ts';
 import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
-import { shouldDelete } from './should-delete.ts';
+import { LiveReadPermit } from './save-guard.ts';
+import { promptMs, shouldDelete } from './should-delete.ts';
 import { storedVolume } from './stored-volume.ts';
 import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import { volumeReference } from './volume-reference.ts';
@@ -46,6 +47,12 @@ export interface VolumeSyncerOptions {
   permit: Permit | undefined;
   clock: Clock;
   logger: Logger;
+}
+
+interface DeletionContext {
+  /** When the cache was read. */
+  seenAt: Moment;
+  signal: AbortSignal;
 }
 
 export class VolumeSyncer {
@@ -93,7 +100,8 @@ export class VolumeSyncer {
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
-    const { volumes, provisioner, isKnownProvisioner, addFinalizer, quiet, sharedStorage } = this.#options;
+    const { volumes, provisioner, isKnownProvisioner, addFinalizer, quiet, sharedStorage, clock } = this.#options;
+    const seenAt = momentOf(clock);
     const cached = volumes.get(name);
     if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
     const deleted = this.#deleted.get(name);
@@ -117,7 +125,7 @@ export class VolumeSyncer {
     if (!(await this.#isStillToDelete(volume, signal))) return;
     if ((await sharedStorage?.mustWait(volume, signal)) === true) return;
     this.#doubtful.add(name);
-    await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, signal)));
+    await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, { seenAt, signal })));
     this.#doubtful.delete(name);
   }
 
@@ -180,16 +188,25 @@ export class VolumeSyncer {
     metrics.deleted(labels, (clock.monotonicMs() - startedMs) / 1000);
   }
 
-  /** Storage first, then the object, then the finalizer that held the object until now. */
-  async #delete(volume: PersistentVolume, signal: AbortSignal): Promise<'deleted' | 'ignored'> {
-    const { provisioner, observer, logger, addFinalizer } = this.#options;
-    const { name, uid, finalizers = [] } = volume.metadata;
-    const permit = withRecheck(this.#options.permit, async () => {
-      const { quiet, sharedStorage } = this.#options;
-      const isKept = quiet.mustWait(volume) || (await sharedStorage?.mustWait(volume, signal)) === true;
-      if (!isKept && (await this.#isLiveToDelete(volume, signal))) return;
+  /** Checks again what was checked when the volume was seen, if this process was paused since then or a request took long. */
+  #deletionPermit(volume: PersistentVolume, { seenAt, signal }: DeletionContext): Permit {
+    const { quiet, sharedStorage, clock } = this.#options;
+    const read = async (): Promise<void> => {
+      const isLive = !quiet.mustWait(volume) && (await this.#isLiveToDelete(volume, signal));
+      if (isLive && (await sharedStorage?.mustWait(volume, signal)) !== true) return; // by now the cache has caught up
       throw new Error('the volume was changed while this process was paused, or is to be kept for now');
-    });
+    };
+    const permit = withRecheck(this.#options.permit, read);
+    const recent = new LiveReadPermit({ clock, beganAt: seenAt, validMs: promptMs, read });
+    return permit === undefined ? recent : allOf([permit, recent]);
+  }
+
+  /** Storage first, then the object, then the finalizer that held the object until now. */
+  async #delete(volume: PersistentVolume, context: DeletionContext): Promise<'deleted' | 'ignored'> {
+    const { provisioner, observer, logger, addFinalizer } = this.#options;
+    const { signal } = context;
+    const { name, uid, finalizers = [] } = volume.metadata;
+    const permit = this.#deletionPermit(volume, context);
     try {
       await whenPermitted(permit, signal, () => provisioner.delete(volume, { signal, permit }));
     } catch (error) {

@@ -97,6 +97,14 @@ class Scene implements AsyncDisposable {
     this.api.own.updateStatus(volumesRef, { ...structuredClone(volume), status: { phase: 'Released' } });
   }
 
+  /** An administrator wants to keep the storage of the only volume. */
+  keepVolume(): void {
+    const [volume] = this.api.own.list(volumesRef);
+    if (volume === undefined) throw new Error('there is no volume');
+    const spec = { ...(volume['spec'] as object), persistentVolumeReclaimPolicy: 'Retain' };
+    this.api.own.update(volumesRef, { ...structuredClone(volume), spec });
+  }
+
   async hasVolume(): Promise<void> {
     await eventually(() => assert.equal(this.api.own.list(volumesRef).length, 1));
   }
@@ -198,6 +206,20 @@ describe('a leader that is stopped for less than its renew deadline', { skip, co
       assert.ok(first.process.running());
     });
   }
+});
+
+test('a sidecar that is stopped before DeleteVolume, for seconds, keeps a volume that was set to Retain meanwhile', async () => {
+  await using scene = await Scene.start([], { hasSecret: true });
+  const actor = await stopped(scene, { title: '', stop: 'answer GET /ns2/secrets/secret', isDeletion: true });
+  scene.keepVolume();
+  await delay(3000);
+  goOn(actor);
+  const isReleased = ({ method }: ProxiedRequest): boolean => method === 'PATCH'; // of the finalizer
+  await eventually(() => assert.ok(actor.proxy.requests.some(isReleased)));
+  assert.deepEqual(
+    actor.driver.calls.map(({ method }) => method).filter((method) => method === 'DeleteVolume'),
+    [],
+  );
 });
 
 describe('a sidecar without election that is stopped until another one has its records', { concurrency: true }, () => {

@@ -25,6 +25,16 @@ describe('a live read before a save', () => {
     assert.equal(permit.isValid, false);
   });
 
+  test('that began before may count for less, and a later one as ever', async () => {
+    const { now, clock } = scene();
+    const permit = new LiveReadPermit({ clock, read: () => Promise.resolve(), beganAt: { ...now }, validMs: 2000 });
+    now.monotonicMs += 2001;
+    assert.equal(permit.isValid, false);
+    await permit.renewed();
+    now.monotonicMs += 10_000;
+    assert.equal(permit.isValid, true);
+  });
+
   for (const clock of ['monotonicMs', 'wallMs'] as const) {
     test(`counts for ten seconds of the clock ${clock}`, async () => {
       const { permit, now } = scene();
