@@ -5,7 +5,12 @@ import { objectKey } from '../kube/kube-object.ts';
 import { claimReference, requestedProvisioner } from '../provision/claim/claim-fields.ts';
 import { migratedToKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
-import { IgnoredError, type ProvisionContext, type ProvisionOptions } from '../provision/provisioner.ts';
+import {
+  IgnoredError,
+  ProvisionError,
+  type ProvisionContext,
+  type ProvisionOptions,
+} from '../provision/provisioner.ts';
 import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../provision/recoverable.ts';
 import { AttachmentGate } from './attachment-gate.ts';
 import { type PlannedVolume, planVolume, type VolumePlan } from './create/volume-plan.ts';
@@ -20,6 +25,7 @@ import { SecretHandOver } from './secrets/secret-hand-over.ts';
 import { templateAnnotations } from './secrets/secret-template.ts';
 import { type OpenSource, openSource } from './sources/open-source.ts';
 import { protectFoundSource, protectSource, unprotectSource } from './sources/planned-source.ts';
+import { plannedDataSource, whyNotGranted } from './sources/reference-grants.ts';
 import { snapshotsInUse } from './sources/snapshot-sweep.ts';
 import { type CsiStorage, csiStorage } from './storage-keys.ts';
 import { SharedRequisite } from './topology/planned-topology.ts';
@@ -102,6 +108,7 @@ export class CsiProvisioner implements Recoverable {
   async #fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
     const kept = this.#handOver.take(given); // then the plan is known, too
     const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
+    this.#checkGrant(plan);
     const secrets = kept ?? (await secretsOf(this.#options, plan, context.signal));
     await this.#protect(given, plan, context);
     const volume = await createVolume(this.#options, plan, { ...context, secrets });
@@ -109,6 +116,13 @@ export class CsiProvisioner implements Recoverable {
     const claim = this.#withoutClass.get(given);
     if (claim !== undefined) this.#reportUnusedClass(claim);
     return volume;
+  }
+
+  /** A grant may be revoked before the content is copied. @throws {ProvisionError} state `no-change`. */
+  #checkGrant({ claim, source }: VolumePlan): void {
+    if (source === undefined) return;
+    const refusal = whyNotGranted(this.#options.referenceGrants, claim, plannedDataSource(source));
+    if (refusal !== undefined) throw new ProvisionError(refusal, { state: 'no-change' });
   }
 
   revoke(given: Plan, context: RevokeContext): Promise<void> {

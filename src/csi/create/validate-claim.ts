@@ -9,7 +9,7 @@ import { errorMessage } from '../error-message.ts';
 import type { VolumeCapability } from '../generated/csi/v1/VolumeCapability.ts';
 import { storageRequestBytes } from './storage-request.ts';
 import { dataSourceOf, sourceHandling, type ContentSource, type DataSource } from '../sources/data-source.ts';
-import { isGranted } from '../sources/reference-grants.ts';
+import { whyNotGranted } from '../sources/reference-grants.ts';
 import { volumeCapabilities } from './volume-capabilities.ts';
 import { checkVolumeName } from './volume-name.ts';
 
@@ -94,13 +94,11 @@ export function validateClaim(
 
 function grantedSource({ gates, referenceGrants }: ClaimRules, claim: PersistentVolumeClaim): DataSource | undefined {
   const source = dataSourceOf(claim, { crossNamespace: gates.crossNamespaceVolumeDataSource });
+  if (source === undefined) return undefined;
   const { namespace = '', name } = claim.metadata;
-  if (source === undefined || source.namespace === namespace) return source;
-  if (referenceGrants !== undefined && isGranted(referenceGrants, namespace, source)) return source;
-  throw new ProvisionError(
-    `accessing ${shortValue(source.namespace)}/${shortValue(source.name)} of ${shortValue(source.kind)} dataSource from ${namespace}/${name} isn't allowed`,
-    { state: 'finished' },
-  );
+  const refusal = whyNotGranted(referenceGrants, { namespace, name }, source);
+  if (refusal !== undefined) throw new ProvisionError(refusal, { state: 'finished' });
+  return source;
 }
 
 function handledSource(source: DataSource, claimName: string): ContentSource {

@@ -1,8 +1,10 @@
 /** Populators, and sources in other namespaces. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
 import type { ReferenceGrant } from '../../../../src/provision/reference-grant.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
+import { DriverFailure } from '../../../support/fakes/recording-driver.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, uid, volumeOf } from '../../../support/csi-rig.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
@@ -172,6 +174,20 @@ describe('CsiProvisioner, sources in other namespaces', () => {
       });
     });
   }
+
+  test('nothing is copied after the grant was revoked, also by a repeat, and the repeat goes on once it is back', async () => {
+    const given = grant({ from, to });
+    await using rig = await startRig('ns2', [given]);
+    rig.driver.next('CreateVolume', new DriverFailure(status.UNAVAILABLE, 'down'));
+    assertFailed(await rig.provision(restore), 'in-background', 'down');
+    rig.grants.delete('ns2/g');
+    const refusal = "accessing ns2/snap of VolumeSnapshot dataSource from ns1/c1 isn't allowed";
+    assertFailed(await rig.provision(restore), 'no-change', refusal);
+    assert.equal(rig.driver.callsOf('CreateVolume').length, 1);
+    rig.grants.set(given);
+    volumeOf(await rig.provision(restore));
+    assert.equal(rig.driver.callsOf('CreateVolume').length, 2);
+  });
 
   test('an answer without content source is deleted again', async () => {
     await using rig = await startRig('ns2', [grant({ from, to })]);
