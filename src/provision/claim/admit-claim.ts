@@ -5,7 +5,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference, claimUid, requestedProvisioner } from './claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
-import { isReservedFor } from '../volume/existing-volume.ts';
+import { isFitFor, isReservedFor } from '../volume/existing-volume.ts';
 import { unboundForIndex } from '../cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import type { Provisioner } from '../provisioner.ts';
@@ -50,7 +50,9 @@ export async function admitClaim(
     }
     return new Stopped(`volume ${volumeName} exists already`);
   }
-  const made = volumes.byIndex(unboundForIndex, claimUid(claim)).find(({ metadata }) => metadata.name !== volumeName);
+  const made = volumes
+    .byIndex(unboundForIndex, claimUid(claim))
+    .find((volume) => volume.metadata.name !== volumeName && isFitFor(claim, volume));
   if (made !== undefined) {
     // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
     const { name } = made.metadata;

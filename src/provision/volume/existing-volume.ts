@@ -1,3 +1,4 @@
+import { quantityBytes } from '../../base/quantity.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { isReduced } from '../../kube/cache/reduced-object.ts';
 import { claimReference } from '../claim/claim-fields.ts';
@@ -23,4 +24,14 @@ export async function isReservedFor(
   const reference = whole.spec.claimRef;
   if (byUid && (reference?.uid ?? '') === '') return false;
   return isReserved(reference, claimReference(claim));
+}
+
+/** Whether Kubernetes binds the claim to a volume that is reserved for it. Where it does not, the claim is to have another one. */
+export function isFitFor({ spec: wanted }: PersistentVolumeClaim, { spec }: PersistentVolume): boolean {
+  return (
+    quantityBytes(spec.capacity?.['storage'] ?? 0) >= quantityBytes(wanted.resources?.requests?.['storage'] ?? 0) &&
+    (spec.volumeMode ?? 'Filesystem') === (wanted.volumeMode ?? 'Filesystem') &&
+    (wanted.accessModes ?? []).every((mode) => spec.accessModes?.includes(mode)) &&
+    (spec.volumeAttributesClassName ?? '') === (wanted.volumeAttributesClassName ?? '')
+  );
 }

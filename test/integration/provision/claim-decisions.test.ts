@@ -3,7 +3,15 @@ import { describe, test } from 'node:test';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import type { InjectedFault } from '../../../sandbox/api/faults.ts';
-import { annotation, type ClaimSketch, pvProtection, resource, Rig, type RigOptions } from './rig.ts';
+import {
+  annotation,
+  type ClaimSketch,
+  pvProtection,
+  resource,
+  Rig,
+  type RigOptions,
+  type VolumeSketch,
+} from './rig.ts';
 
 interface Scene {
   rig: Rig;
@@ -445,12 +453,15 @@ describe('whether a claim is provisioned', () => {
   for (const { title, phase, fields } of [
     { title: 'is on its way out', phase: 'Released', fields: {} },
     { title: 'was made by an administrator', phase: 'Available', fields: { annotations: {} } },
-  ]) {
+    { title: 'is too small for it', phase: 'Available', fields: { spec: { capacity: { storage: '1Mi' } } } },
+    { title: 'has other access modes', phase: 'Available', fields: { spec: { accessModes: ['ReadOnlyMany'] } } },
+    { title: 'has another volume mode', phase: 'Pending', fields: { spec: { volumeMode: 'Block' } } },
+  ] satisfies { title: string; phase: string; fields: VolumeSketch }[]) {
     test(`a volume for it under another name that ${title} does not hold it back`, async () => {
       await using rig = await Rig.prepare();
       rig.addClass();
       const { uid } = rig.addClaim().metadata;
-      rig.addVolume('vol-1', phase, { ...fields, spec: { claimRef: { ...reference, uid } } });
+      rig.addVolume('vol-1', phase, { ...fields, spec: { ...fields.spec, claimRef: { ...reference, uid } } });
       await rig.start();
       await rig.until('the volume', () => rig.volume(`pvc-${uid}`));
     });
