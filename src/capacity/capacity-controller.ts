@@ -174,8 +174,13 @@ export class CapacityController {
     }
     const known = this.#items.ownerOf(object);
     const item = known ?? this.#items.matching(object);
-    if (item !== undefined && (known !== undefined || item.object === undefined)) this.#items.assign(item, object);
+    // Of two that were created at the same time the first one to be seen stays, for which all processes have the same order.
+    if (item !== undefined && (known !== undefined || !this.#hasSeen(item.object))) this.#items.assign(item, object);
     else this.#enqueueDeletion(object);
+  }
+
+  #hasSeen(object: StorageCapacity | undefined): boolean {
+    return object !== undefined && !this.#publisher.isUnseen(object);
   }
 
   #onDeleted(object: StorageCapacity): void {

@@ -63,6 +63,11 @@ export class CapacityPublisher {
     this.#unseen.delete(uid);
   }
 
+  /** Whether this process has created the object and the cache does not show it yet. */
+  isUnseen({ metadata: { uid = '' } }: StorageCapacity): boolean {
+    return this.#unseen.has(uid);
+  }
+
   /** The object is gone, or no longer ours. */
   gone({ metadata: { uid = '' } }: StorageCapacity): void {
     this.#unseen.delete(uid);

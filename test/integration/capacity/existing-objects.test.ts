@@ -4,6 +4,13 @@ import { describe, test } from 'node:test';
 import { Gi, owner, Rig, type StoredCapacity, zone } from './rig.ts';
 
 const base = (rig: Rig): void => rig.base();
+/** News of capacity objects come half a second late. */
+const lateNews = ({ server }: Rig): void => {
+  server.faults.add({
+    match: { resource: 'csistoragecapacities', watch: true },
+    action: { type: 'watchDelay', ms: 500 },
+  });
+};
 const other = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: 'ux' };
 
 /** A rig whose cluster has an object already. */
@@ -344,14 +351,7 @@ test('a new leader adopts what the old one made', async () => {
 
 describe('between a write and the news of it', () => {
   test('an object that was just made is not made again', async () => {
-    await using rig = await Rig.start({
-      prepare: (it) => {
-        it.server.faults.add({
-          match: { resource: 'csistoragecapacities', watch: true },
-          action: { type: 'watchDelay', ms: 500 },
-        });
-      },
-    });
+    await using rig = await Rig.start({ prepare: lateNews });
     rig.base();
     await rig.until('the object', () => rig.writes.some(({ status }) => status === 201));
     rig.controller.refreshClass('sc');
@@ -361,5 +361,20 @@ describe('between a write and the news of it', () => {
       rig.writes.map(({ verb }) => verb),
       ['create'],
     );
+  });
+
+  test('of two processes that made an object each, such as in a rolling update, both keep the same one', async () => {
+    await using first = await Rig.start({ prepare: lateNews });
+    await using second = await Rig.start({ server: { api: first.server, url: first.url } });
+    first.base();
+    await Promise.all([first, second].map((rig) => rig.until('a question', () => rig.calls.length > 0)));
+    await Promise.all([first.quiet(), second.quiet()]);
+    assert.equal(first.stored.length, 1);
+    const creates = [first, second].map((rig) => rig.writes.filter(({ verb }) => verb === 'create').length);
+    assert.ok(
+      creates.every((count) => count <= 1),
+      `${String(creates)} creates`,
+    );
+    assert.deepEqual([await first.counts(), await second.counts()], ['1/1/0', '1/1/0']);
   });
 });
