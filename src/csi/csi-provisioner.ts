@@ -19,6 +19,7 @@ import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteVolume } from './delete-volume.ts';
 import { errorMessage } from './error-message.ts';
 import { failingAs, failingInBackground } from './failing-as.ts';
+import { isMadeElsewhere } from './node-deployment/volume-ownership.ts';
 import { recordedPlan } from './create/recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
 import { SecretHandOver } from './secrets/secret-hand-over.ts';
@@ -36,6 +37,8 @@ import { PopulatorError } from './create/validate-claim.ts';
  * and requests stay the same.
  */
 export class CsiProvisioner implements Recoverable {
+  /** In node deployment. */
+  readonly isElsewhere: ((volume: PersistentVolume) => boolean) | undefined;
   readonly #options: CsiProvisionerOptions;
   readonly #attachmentGate: AttachmentGate;
   readonly #handOver: SecretHandOver;
@@ -52,7 +55,8 @@ export class CsiProvisioner implements Recoverable {
     this.#options = options;
     this.#attachmentGate = new AttachmentGate(options);
     this.#handOver = new SecretHandOver(options.clock);
-    const { driverName, migration } = options;
+    const { driverName, migration, node } = options;
+    this.isElsewhere = node && ((volume) => isMadeElsewhere(volume, { driverName, nodeName: node.nodeName }));
     this.#storage = csiStorage({ isDriver: (name) => name === driverName, migration });
   }
 

@@ -75,6 +75,11 @@ export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 
    */
   handleKey(handle: string): string;
   /**
+   * Whether another instance, with a backend of its own, has made the volume: then it says nothing of what a plan for the same claim has
+   * left at this one's. Must not throw. Absent: all instances share one backend.
+   */
+  isElsewhere?: ((volume: PersistentVolume) => boolean) | undefined;
+  /**
    * The plan is given up: frees what `fulfil` holds besides the storage, such as the protection of a source. If the claim wants the
    * volume after all, `fulfil` is called with the plan once more. Not called where `fulfil` succeeds and its volume is saved, and not
    * where the first attempt made nothing: the next one has a new plan, which needs the same. What is held when such a claim is deleted

@@ -25,7 +25,7 @@ export interface VolumeOwnershipOptions {
  */
 export function ownsVolume(volume: PersistentVolume, options: VolumeOwnershipOptions): boolean {
   const { driverName, nodeName, nodeInfo, topologySupported, logger } = options;
-  const madeOn = nodeOfIdentity(volume.spec.csi?.volumeAttributes?.[identityKey], driverName);
+  const madeOn = makerOf(volume, driverName);
   if (madeOn === nodeName) return true;
   const required = volume.spec.nodeAffinity?.required;
   if (required !== undefined && nodeInfo.segments !== undefined)
@@ -38,6 +38,19 @@ export function ownsVolume(volume: PersistentVolume, options: VolumeOwnershipOpt
     );
   }
   return false;
+}
+
+/** Whether the instance of another node has made the volume. */
+export function isMadeElsewhere(
+  volume: PersistentVolume,
+  { driverName, nodeName }: Pick<VolumeOwnershipOptions, 'driverName' | 'nodeName'>,
+): boolean {
+  const madeOn = makerOf(volume, driverName);
+  return madeOn !== undefined && madeOn !== nodeName;
+}
+
+function makerOf({ spec }: PersistentVolume, driverName: string): string | undefined {
+  return nodeOfIdentity(spec.csi?.volumeAttributes?.[identityKey], driverName);
 }
 
 function fits(...selection: Parameters<typeof selectsNode>): boolean {

@@ -26,6 +26,7 @@ import type { Recoverable } from '../recoverable.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 import type { SaveGuard } from '../volume/save-guard.ts';
 import { closeIfServed } from './served-intent.ts';
+import { storedVolume } from '../volume/stored-volume.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 import { waitingText } from './waiting-text.ts';
 
@@ -93,6 +94,7 @@ export class RecordedSteps implements AttemptSteps {
       qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
     });
     if (wish === 'has-it') {
+      await this.#checkMaker(intent, signal);
       this.#closeServed(intent);
       return 'nothing-to-do';
     }
@@ -230,6 +232,14 @@ export class RecordedSteps implements AttemptSteps {
 
   ended(): void {
     // the intent is open, or was closed
+  }
+
+  /** The claim may have moved to another instance, whose volume has the same name, while this one was away. */
+  async #checkMaker(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { provisioner, client, intents } = this.#options;
+    if (provisioner.isElsewhere === undefined || intent.owner === 'foreign' || !intent.mayExist) return;
+    const stored = await storedVolume(client, intent.record.volume.name, signal);
+    if (stored !== undefined && provisioner.isElsewhere(stored)) intents.setNameTaken(intent, true);
   }
 
   #closeServed(intent: Intent): void {

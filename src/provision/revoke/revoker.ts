@@ -333,7 +333,9 @@ export class Revoker {
     const isOurs =
       present === undefined
         ? volume.claimUids.has(claim.uid) && holds(volume.storageKeys)
-        : present.spec.claimRef?.uid === claim.uid && holds(new Set(provisioner.storageKeys(present)));
+        : provisioner.isElsewhere?.(present) !== true &&
+          present.spec.claimRef?.uid === claim.uid &&
+          holds(new Set(provisioner.storageKeys(present)));
     if (nameTaken || !isOurs) {
       await this.#unproved(intent, `${message}, and was not that of this claim, or had other storage`, signal);
       return;

@@ -231,6 +231,33 @@ describe('a record that is found at the start', () => {
     assert.equal(scene.journal.records.get(scene.uid)?.phase, 'stuck');
   });
 
+  test('of a claim that moved to another instance is reported, not closed, when the claim is bound to the volume of that one', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    scene.backend.isElsewhere = ({ spec }) => spec.csi?.volumeHandle === 'of-another-node';
+    const claimRef = { namespace: 'ns', name: 'a', uid: scene.uid };
+    rig.addVolume(scene.name, 'Bound', { spec: { csi: { driver: 'drv', volumeHandle: 'of-another-node' }, claimRef } });
+    const claim = rig.changeClaim('a', {}, { volumeName: scene.name });
+    rig.api.updateStatus(resource.claims, { ...structuredClone(claim), status: { phase: 'Bound' } });
+    rig.startOnly();
+    await rig.until('the report', () => scene.seen.reported.length > 0);
+    assert.equal(scene.journal.records.get(scene.uid)?.phase, 'stuck');
+  });
+
+  test('of a claim that moved to another instance is reported, not closed, when the claim is gone', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
+    await using rig = scene.rig;
+    scene.backend.isElsewhere = ({ spec }) => spec.csi?.volumeHandle === 'of-another-node';
+    const claimRef = { namespace: 'ns', name: 'a', uid: scene.uid };
+    const spec = { csi: { driver: 'drv', volumeHandle: 'of-another-node' }, claimRef };
+    rig.addVolume(scene.name, 'Bound', { spec: { ...spec, persistentVolumeReclaimPolicy: 'Retain' } });
+    rig.deleteClaim('a');
+    rig.startOnly();
+    await scene.passUntil('the report', () => scene.seen.reported.length > 0);
+    assert.equal(scene.journal.records.get(scene.uid)?.phase, 'unproved');
+    assert.deepEqual(scene.backend.deleted, []);
+  });
+
   test('with a volume of the name that is for another claim is not closed silently', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
     await using rig = scene.rig;

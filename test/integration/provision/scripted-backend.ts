@@ -37,6 +37,7 @@ export class ScriptedBackend implements Recoverable {
   otherwiseFulfil: FulfilStep = ({ name, parameters }) => Promise.resolve(this.make(name, parameters));
   otherwiseRevoke: RevokeStep = (plan, context) => this.undo(plan, context);
   declare shouldProvision?: NonNullable<Recoverable['shouldProvision']>;
+  declare isElsewhere?: NonNullable<Recoverable['isElsewhere']>;
   /** How often each name was made. */
   readonly #made = new Map<string, number>();
 

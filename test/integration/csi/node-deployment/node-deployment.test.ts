@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CsiProvisionerOptions } from '../../../../src/csi/csi-provisioner-options.ts';
+import { identityKey } from '../../../../src/csi/annotation-keys.ts';
+import { CsiProvisioner } from '../../../../src/csi/csi-provisioner.ts';
 import { driverMigration } from '../../../../src/csi/migration/driver-migration.ts';
 import { NodeDeployment } from '../../../../src/csi/node-deployment/node-deployment.ts';
 import { staticNodes } from '../../../../src/csi/node-deployment/static-nodes.ts';
@@ -10,7 +12,7 @@ import { silentLogger } from '../../../../src/base/logger.ts';
 import { Store } from '../../../../src/kube/cache/store.ts';
 import { claimUid } from '../../../../src/provision/claim/claim-fields.ts';
 import { uidIndex } from '../../../../src/provision/cache/informers.ts';
-import type { PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { patienceMs } from '../../../support/patience.ts';
 import type { TopologyHook } from '../../../../src/csi/topology/topology-hook.ts';
@@ -293,4 +295,31 @@ describe('nodeOfIdentity', () => {
   for (const { name, identity, node } of cases) {
     test(name, () => assert.equal(nodeOfIdentity(identity, driverName), node));
   }
+});
+
+describe('a volume is made elsewhere', () => {
+  const volume = (identity: string): PersistentVolume => ({
+    metadata: { name: 'v' },
+    spec: { csi: { driver: driverName, volumeHandle: 'h', volumeAttributes: { [identityKey]: identity } } },
+  });
+  for (const [nodeName, elsewhere] of [
+    ['n1', false],
+    ['n2', true],
+    [undefined, true],
+  ] as const) {
+    test(`when the instance that its identity names is another one: ${nodeName ?? 'that of the whole cluster'}`, async () => {
+      await using it = await bench();
+      const { isElsewhere } = new CsiProvisioner({ ...it.rig.settings, node: it.node });
+      const identity = provisionerIdentity({ driverName, wallMs: 1, random: 0, nodeName });
+      assert.deepEqual(
+        [identity, 'of something else'].map((each) => isElsewhere?.(volume(each))),
+        [elsewhere, false],
+      );
+    });
+  }
+
+  test('never without node deployment', async () => {
+    await using it = await bench();
+    assert.equal(new CsiProvisioner({ ...it.rig.settings, node: undefined }).isElsewhere, undefined);
+  });
 });
