@@ -104,9 +104,9 @@ export class OwnershipContest {
     for (let uid = await this.#due.get(); uid !== undefined; uid = await this.#due.get()) {
       const entry = this.#entries.get(uid);
       try {
-        if (entry !== undefined && !ending.aborted) await this.#reach(uid, entry, abort);
+        if (entry !== undefined && !ending.aborted) await this.#reach(uid, entry, { ending, abort });
       } catch (error) {
-        if (entry !== undefined && !abort.aborted) this.#fail(uid, entry, error);
+        if (entry !== undefined && !ending.aborted) this.#fail(uid, entry, error);
       } finally {
         this.#due.done(uid);
       }
@@ -123,13 +123,20 @@ export class OwnershipContest {
     entry.timer = clock.after(delayMs, () => this.#due.add(uid));
   }
 
-  /** @throws {Error} when the claim could not be read or written. */
-  async #reach(uid: string, entry: Entry, signal: AbortSignal): Promise<void> {
+  /**
+   * @param ending - ends what only asks. @param abort - ends a write, too.
+   * @throws {Error} when the claim could not be read or written.
+   */
+  async #reach(
+    uid: string,
+    entry: Entry,
+    { ending, abort }: { ending: AbortSignal; abort: AbortSignal },
+  ): Promise<void> {
     const { nodeName, client, claims, logger } = this.#options;
     const [cached] = claims.byIndex(uidIndex, uid);
-    if (!this.#isOwnerless(uid, entry, cached) || !(await this.#roomFor(uid, cached, signal))) return;
+    if (!this.#isOwnerless(uid, entry, cached) || !(await this.#roomFor(uid, cached, ending))) return;
     // The cache may be stale, and what it has is not whole.
-    const claim = await this.#read(cached, signal);
+    const claim = await this.#read(cached, ending);
     if (!this.#isOwnerless(uid, entry, claim)) return;
     if (this.#entries.get(uid) !== entry) return; // it was taken meanwhile
     if (this.#due.shuttingDown) return; // a node that may never come back must not name itself
@@ -146,7 +153,7 @@ export class OwnershipContest {
     };
     const fields = { claim: objectKey(claim), node: nodeName };
     try {
-      await client.update(persistentVolumeClaims, update, { signal });
+      await client.update(persistentVolumeClaims, update, { signal: abort });
       logger.debug(fields, 'Became owner of the claim');
       this.leave(uid);
     } catch (error) {

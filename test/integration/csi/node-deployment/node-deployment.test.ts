@@ -84,11 +84,11 @@ const puts = ({ rig }: Bench): unknown[] =>
 async function bench(
   claim = makeClaim(),
   topology?: TopologyHook,
-  options: { storageClass?: StorageClass; settings?: Partial<CsiProvisionerOptions> } = {},
+  options: { storageClass?: StorageClass; settings?: Partial<CsiProvisionerOptions>; timeoutMs?: number } = {},
 ): Promise<Bench> {
   const plugin = ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'];
-  const { storageClass, settings = {} } = options;
-  const made = new Bench(await Rig.start({ plugin, settings }), topology, storageClass);
+  const { storageClass, ...more } = options;
+  const made = new Bench(await Rig.start({ plugin, ...more }), topology, storageClass);
   made.rig.driver.always('GetCapacity', { available_capacity: 0 });
   made.claims.set(made.rig.api.put(claimPath, claim) as unknown as PersistentVolumeClaim);
   return made;
@@ -232,6 +232,16 @@ describe('NodeDeployment', () => {
     answer.resolve(roomy);
     await ended;
     assert.deepEqual([puts(it), it.clock.pending], [[], 0]);
+  });
+
+  test('a node that ends does not wait for a driver that does not say how much room it has', async () => {
+    await using it = await bench(makeClaim(), undefined, { timeoutMs: 1_200_000 });
+    it.rig.driver.always('GetCapacity', () => new Promise(() => undefined));
+    await it.node.ownsClaim(makeClaim(), undefined);
+    await it.clock.advance(1000);
+    await it.rig.driver.called('GetCapacity');
+    await it.stop();
+    assert.deepEqual([puts(it), it.woken, it.clock.pending], [[], [], 0]);
   });
 
   test('a conflict at the very end is not waited out', async () => {
