@@ -7,13 +7,16 @@ import { objectKey } from '../kube/kube-object.ts';
 import type { Lister } from '../kube/cache/lister.ts';
 import type { StorageClass } from '../provision/objects.ts';
 import type { CapacityItem, CapacityItems } from './capacity-items.ts';
-import { changeObject, newObject, type ObjectFrame } from './desired-object.ts';
+import type { CurrentOwner } from './current-owner.ts';
+import { changeObject, isOwnedBy, newObject, type ObjectFrame } from './desired-object.ts';
 import { askCapacity, type DriverCapacity } from './driver-capacity.ts';
 import type { StorageCapacity } from './storage-capacity.ts';
 
 export interface CapacityPublisherOptions {
   /** The fields common to all objects, and which objects are ours. */
   frame: ObjectFrame;
+  /** Undefined: the one of the frame stays. */
+  owner?: CurrentOwner | undefined;
   client: KubeClient;
   driver: Pick<CsiCalls, 'getCapacity'>;
   /** While false, GetCapacity is not called; the items are to be published again when it is true. Default: always true. */
@@ -115,7 +118,8 @@ export class CapacityPublisher {
   }
 
   async #create(item: CapacityItem, capacity: DriverCapacity, signal: AbortSignal): Promise<void> {
-    const { client, frame, clock, capacities } = this.#options;
+    const { client, clock, capacities } = this.#options;
+    const frame = await this.#frameFor(undefined, signal);
     const created = await client
       .create(frame.resource, newObject(frame, item, capacity), { signal })
       .catch((error: unknown) => {
@@ -135,7 +139,8 @@ export class CapacityPublisher {
     capacity: DriverCapacity,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, frame } = this.#options;
+    const { client } = this.#options;
+    const frame = await this.#frameFor(known, signal);
     const { object, foreignOwner } = changeObject(frame, known, capacity);
     if (foreignOwner !== undefined) this.#logOwner(known, foreignOwner);
     if (object === undefined) return;
@@ -144,6 +149,14 @@ export class CapacityPublisher {
     });
     // Only if nothing changed meanwhile: the cache may have a newer version already.
     if (this.#items.get(item.key)?.object === known) this.#items.assign(item, updated);
+  }
+
+  /** With the owner that the object has, or is to get. */
+  async #frameFor(known: StorageCapacity | undefined, signal: AbortSignal): Promise<ObjectFrame> {
+    const { frame, owner } = this.#options;
+    if (owner === undefined) return frame;
+    const has = known !== undefined && owner.last !== undefined && isOwnedBy(known, owner.last);
+    return { ...frame, owner: has ? owner.last : await owner.read(signal) };
   }
 
   #logOwner(object: StorageCapacity, owner: { kind: string; name: string }): void {

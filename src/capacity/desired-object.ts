@@ -58,7 +58,7 @@ export function changeObject(frame: ObjectFrame, known: StorageCapacity, capacit
   const { resource, owner } = frame;
   const owners = known.metadata.ownerReferences ?? [];
   const controller = owners.find((each) => each.controller === true);
-  const isOwned = owner === undefined || owners.some(({ uid, controller: is }) => is === true && uid === owner.uid);
+  const isOwned = owner === undefined || isOwnedBy(known, owner);
   const foreignOwner = isOwned ? undefined : controller;
   const ownerMissing = !isOwned && foreignOwner === undefined;
   const same =
@@ -75,6 +75,11 @@ export function changeObject(frame: ObjectFrame, known: StorageCapacity, capacit
       ...amounts(capacity),
     },
   };
+}
+
+/** Whether the owner controls the object. */
+export function isOwnedBy({ metadata: { ownerReferences = [] } }: StorageCapacity, owner: OwnerReference): boolean {
+  return ownerReferences.some(({ uid, controller }) => controller === true && uid === owner.uid);
 }
 
 function amounts({ available, maximumVolumeSize }: DriverCapacity): Partial<StorageCapacity> {

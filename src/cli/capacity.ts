@@ -1,11 +1,13 @@
 /** Storage capacity: what every replica looks up at the start, for the leader's controller. */
+import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
 import { detectCapacityApi } from '../capacity/api-version.ts';
 import { type CapacityMetrics, capacityMetrics } from '../capacity/capacity-metrics.ts';
+import { CurrentOwner } from '../capacity/current-owner.ts';
 import type { ObjectFrame } from '../capacity/desired-object.ts';
 import { managedBy } from '../capacity/storage-capacity.ts';
-import { findOwner } from '../capacity/owner.ts';
+import { findOwner, type OwnerQuestion } from '../capacity/owner.ts';
 import { storageCapacities } from '../capacity/storage-capacity.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import type { OwnerReference } from '../kube/kube-object.ts';
@@ -40,6 +42,8 @@ export function capacityFamilies(
 export interface CapacitySetup {
   config: CapacityConfig;
   frame: ObjectFrame;
+  /** Undefined: the objects have none. */
+  owner: CurrentOwner | undefined;
   /** For requests about capacity objects alone: it may have a rate limit of its own. */
   transport: Transport;
 }
@@ -58,12 +62,13 @@ export async function setUpCapacity(options: {
   driverName: string;
   transport: Transport;
   signal: AbortSignal;
+  clock: Clock;
   logger: Logger;
 }): Promise<CapacitySetup> {
-  const { config, nodeDeployment, driverName, transport, signal, logger } = options;
+  const { config, nodeDeployment, driverName, transport, signal, clock, logger } = options;
   const { namespace } = config;
   const client = new KubeClient({ transport, fieldManager });
-  const owner = await ownerOf(config, client, signal, logger);
+  const found = await ownerOf(config, client, signal, logger);
   if (nodeDeployment !== null) {
     const segment = nodeDeployment.nodeLabels;
     logger.info({ segment }, 'producing CSIStorageCapacity objects with fixed topology segment');
@@ -80,18 +85,27 @@ export async function setUpCapacity(options: {
   }
   logger.info({}, `using the CSIStorageCapacity ${api.version} API`);
   const resource = storageCapacities(api.version);
-  const frame = { resource, namespace, driverName, owner, managedBy: managedBy(nodeDeployment?.nodeName) };
-  return { config, frame, transport };
+  const frame = { resource, namespace, driverName, owner: found, managedBy: managedBy(nodeDeployment?.nodeName) };
+  const find = (until: AbortSignal): Promise<OwnerReference> => findOwner(ownerQuestion(config, client, until));
+  return { config, frame, owner: found && new CurrentOwner({ found, find, clock, logger }), transport };
+}
+
+function ownerQuestion(
+  { namespace, podName, ownerRefLevel: level }: CapacityConfig,
+  client: KubeClient,
+  signal: AbortSignal,
+): OwnerQuestion {
+  return { client, namespace, podName, level, signal };
 }
 
 async function ownerOf(
-  { namespace, podName, ownerRefLevel: level }: CapacityConfig,
+  config: CapacityConfig,
   client: KubeClient,
   signal: AbortSignal,
   logger: Logger,
 ): Promise<OwnerReference | undefined> {
-  if (level < 0) return undefined;
-  const owner = await findOwner({ client, namespace, podName, level, signal }).catch((error: unknown) => {
+  if (config.ownerRefLevel < 0) return undefined;
+  const owner = await findOwner(ownerQuestion(config, client, signal)).catch((error: unknown) => {
     signal.throwIfAborted();
     throw fatalExit(`look up owner(s) of pod: ${(error as Error).message}`, error);
   });

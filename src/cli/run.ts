@@ -159,7 +159,7 @@ function ownCapacityTransport({ capacity, kubernetes }: Config): boolean {
 
 /** Where and as whose capacity is published, looked up on every replica; undefined when it is off. @throws as `setUpCapacity`. */
 async function findCapacity(
-  { config, shutdown, logger }: SidecarOptions,
+  { config, shutdown, clock, logger }: SidecarOptions,
   { driver, transport }: { driver: Driver; transport: Transport },
 ): Promise<CapacitySetup | undefined> {
   if (config.capacity === null) return undefined;
@@ -172,6 +172,7 @@ async function findCapacity(
     driverName: driver.name,
     transport,
     signal: shutdown.stop,
+    clock,
     logger,
   });
 }

@@ -28,7 +28,7 @@ export function capacityFeature(
 ): CapacityFeature | undefined {
   const { config, driver, capacity: setup, metrics, informers, caches, clock, logger } = options;
   if (setup === undefined || metrics.capacity === undefined) return undefined;
-  const { frame, transport } = setup;
+  const { frame, owner, transport } = setup;
   const capacities = capacityInformer({
     transport,
     frame,
@@ -39,6 +39,7 @@ export function capacityFeature(
   const segments = segmentSource(options, { nodes, setup, families: metrics.capacity });
   const controller = new CapacityController({
     frame,
+    owner,
     client: new KubeClient({ transport, fieldManager }),
     driver: driver.calls,
     driverConnected: () => driver.connected,

@@ -1,6 +1,7 @@
 /** Objects that are there, or that somebody changes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { OwnerReference } from '../../../src/kube/kube-object.ts';
 import { Gi, owner, Rig, type StoredCapacity, zone } from './rig.ts';
 
 const base = (rig: Rig): void => rig.base();
@@ -347,6 +348,61 @@ test('a new leader adopts what the old one made', async () => {
   assert.equal(second.only.metadata.resourceVersion, before.metadata.resourceVersion);
   assert.deepEqual(second.writes, []);
   assert.equal(await second.counts(), '1/1/0');
+});
+
+describe('an owner that was replaced, such as by kubectl delete --cascade=orphan', () => {
+  const replaced = { ...owner, uid: 'u2' };
+  const ownersOf = (rig: Rig): unknown => rig.only.metadata.ownerReferences;
+
+  test('is found again for an object that the garbage collector has deleted with the former one', async () => {
+    await using rig = await Rig.start({ prepare: base, findOwner: () => Promise.resolve(replaced) });
+    assert.deepEqual(ownersOf(rig), [owner]);
+    await rig.clock.advance(60_000);
+    rig.removeCapacity(rig.only);
+    await rig.until('the new object', () =>
+      rig.stored.some(({ metadata }) => metadata.ownerReferences?.[0]?.uid === 'u2'),
+    );
+    await rig.quiet();
+    assert.deepEqual(ownersOf(rig), [replaced]);
+  });
+
+  test('is found again for an object that has lost the former one', async () => {
+    await using rig = await Rig.start({ prepare: base, findOwner: () => Promise.resolve(replaced) });
+    await rig.clock.advance(60_000);
+    rig.change(rig.only, {}, { ownerReferences: [] });
+    await rig.quiet();
+    rig.controller.refreshAll();
+    await rig.until('the owner', () => rig.only.metadata.ownerReferences?.length === 1);
+    assert.deepEqual(ownersOf(rig), [replaced]);
+  });
+
+  test('is written once it is there, and nothing in its place until then', async () => {
+    let find = (): Promise<OwnerReference> => Promise.reject(new Error('nothing controls the Pod'));
+    await using rig = await Rig.start({ prepare: base, findOwner: () => find() });
+    await rig.clock.advance(60_000);
+    rig.removeCapacity(rig.only);
+    await rig.until('a new object', () => rig.stored.some(({ metadata }) => metadata.ownerReferences === undefined));
+    await rig.quiet();
+    find = () => Promise.resolve(replaced);
+    rig.controller.refreshAll();
+    await rig.quiet();
+    assert.equal(ownersOf(rig), undefined, 'it is looked for once a minute');
+    await rig.clock.advance(60_000);
+    rig.controller.refreshAll();
+    await rig.until('the owner', () => rig.only.metadata.ownerReferences?.length === 1);
+    assert.deepEqual(ownersOf(rig), [replaced]);
+  });
+
+  test('stays as it was while the API server does not say', async () => {
+    const away = new Error('get object', { cause: new Error('unavailable') });
+    await using rig = await Rig.start({ prepare: base, findOwner: () => Promise.reject(away) });
+    await rig.clock.advance(60_000);
+    const { uid } = rig.only.metadata;
+    rig.removeCapacity(rig.only);
+    await rig.until('the new object', () => rig.stored.some(({ metadata }) => metadata.uid !== uid));
+    await rig.quiet();
+    assert.deepEqual(ownersOf(rig), [owner]);
+  });
 });
 
 describe('between a write and the news of it', () => {

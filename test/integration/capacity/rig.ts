@@ -7,6 +7,7 @@ import { CapacityController } from '../../../src/capacity/capacity-controller.ts
 import { capacityInformer } from '../../../src/capacity/capacity-informer.ts';
 import { capacityMetrics } from '../../../src/capacity/capacity-metrics.ts';
 import { ClusterSegments } from '../../../src/capacity/cluster-segments.ts';
+import { CurrentOwner } from '../../../src/capacity/current-owner.ts';
 import { managedBy } from '../../../src/capacity/storage-capacity.ts';
 import { NodeSegment } from '../../../src/capacity/node-segment.ts';
 import type { SegmentSource } from '../../../src/capacity/segment.ts';
@@ -58,6 +59,8 @@ export const refs = {
 export interface RigOptions {
   /** Default: `own`; null: none. */
   owner?: OwnerReference | null;
+  /** Finds the owner again. Default: it never changes. */
+  findOwner?: () => Promise<OwnerReference>;
   forImmediateBinding?: boolean;
   /** Default: an hour, which no test lives to see. */
   pollIntervalMs?: number;
@@ -228,8 +231,10 @@ export class Rig implements AsyncDisposable {
       logger,
       onCall: notify,
     });
+    const { findOwner: find } = options;
     this.controller = new CapacityController({
       frame,
+      owner: find && frame.owner && new CurrentOwner({ found: frame.owner, find, clock: this.clock, logger }),
       client: new KubeClient({ transport, fieldManager: 'test' }),
       driver: calls,
       classes,
