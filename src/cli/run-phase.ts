@@ -65,7 +65,10 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   options.causes?.follow(controller.status);
   attachments.onDetached((name) => controller.wakeVolume(name));
   node?.onClaimChanged((uid) => controller.wakeClaim(uid));
-  using _back = driver.onReconnected(() => controller.retryFailed());
+  using _back = driver.onReconnected(() => {
+    controller.retryFailed();
+    node?.lookAgain();
+  });
 
   const provisioning: Feature = {
     caches: { ...parts.informers },

@@ -56,6 +56,8 @@ export class NodeDeployment implements NodeHook {
   readonly #options: NodeDeploymentOptions;
   readonly #contest: OwnershipContest;
   readonly #waiting: WaitingClaims;
+  /** UIDs of claims that are left to others because of what the driver says of this node. */
+  readonly #left = new Set<string>();
   readonly #listeners = new Set<(uid: string) => void>();
 
   constructor(options: NodeDeploymentOptions) {
@@ -83,6 +85,7 @@ export class NodeDeployment implements NodeHook {
     const selectedNode = claim.metadata.annotations?.[selectedNodeKey] ?? '';
     if (selectedNode !== '') {
       this.#contest.leave(uid);
+      this.#left.delete(uid);
       if (selectedNode === this.nodeName) this.#waiting.forget(uid);
       else this.#waiting.note(claim, waitingForNode(selectedNode), selectedNodePatienceMs);
       return selectedNode === this.nodeName;
@@ -105,7 +108,18 @@ export class NodeDeployment implements NodeHook {
 
   forgetClaim(uid: string): void {
     this.#contest.leave(uid);
+    this.#left.delete(uid);
     this.#waiting.forget(uid);
+  }
+
+  /** The driver is back, and may have room by now, or be in another topology: claims that were left to others are for this node, too. */
+  lookAgain(): void {
+    const left = [...this.#left];
+    this.#left.clear();
+    for (const uid of left) {
+      this.#contest.leave(uid); // its waits begin anew
+      this.#changed(uid);
+    }
   }
 
   /** Calls the listener with the UID of each claim that must be synced again: something about it changed here. */
@@ -180,6 +194,7 @@ export class NodeDeployment implements NodeHook {
   /** After these delays every node has tried. */
   #leaveToOthers(claim: PersistentVolumeClaim, message: string): void {
     const { baseDelayMs, maxDelayMs } = this.#options;
+    this.#left.add(claimUid(claim));
     this.#waiting.note(claim, message, baseDelayMs + maxDelayMs);
   }
 

@@ -377,6 +377,14 @@ describe('node deployment, immediate binding', () => {
     await scene.volumeOf();
   });
 
+  test('capacity that came with a restart of the driver is noticed at once', async () => {
+    await using scene = await NodeScene.start({ script: full, ownTime: true });
+    scene.addClaim();
+    await scene.program().logged('Not enough capacity for the claim');
+    await scene.restartDriver(() => undefined);
+    await scene.volumeOf();
+  });
+
   test('capacity that came later is noticed when the claim changes, after a longer wait', async () => {
     await using scene = await NodeScene.start({ script: full });
     scene.addClaim();
@@ -447,6 +455,17 @@ describe('node deployment, immediate binding', () => {
       await told(scene),
       /^ProvisioningWaiting: Waiting for a node that StorageClass "n7-only" allows\. Check that the driver's node plugin runs/,
     );
+  });
+
+  test('a class that allows the topology which the driver has since its restart is served at once', async () => {
+    await using scene = await NodeScene.start({ ownTime: true });
+    scene.addClass('moved', { volumeBindingMode: 'Immediate', allowedTopologies: allowed('elsewhere') });
+    scene.addClaim('x', { class: 'moved' });
+    await scene.program().logged('The class does not allow this node');
+    await scene.restartDriver((driver) =>
+      driver.always('NodeGetInfo', { node_id: 'n', accessible_topology: own('elsewhere') }),
+    );
+    await scene.volumeOf();
   });
 
   test('a class that allows it among others is provisioned with the node first', async () => {
