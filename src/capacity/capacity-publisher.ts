@@ -85,7 +85,8 @@ export class CapacityPublisher {
     if (this.#options.driverConnected?.() === false) return; // else thousands of calls would each fail and be logged
     const capacity = await askCapacity(this.#options.driver, queued, storageClass, ended);
     const item = this.#items.get(key); // as it is now: the call may take a while
-    if (item === undefined) return;
+    const isSameClass = this.#options.classes.get(queued.className)?.metadata.uid === storageClass.metadata.uid;
+    if (item === undefined || !isSameClass) return; // one that was recreated has queued its item again
     const known = this.#knownObject(item);
     if (known === undefined) await this.#create(item, capacity, signal);
     else await this.#update(item, known, capacity, signal);

@@ -90,6 +90,26 @@ describe('a driver that fails', () => {
   });
 });
 
+test('what a driver says of a class that was recreated meanwhile is not published for the new one', async () => {
+  await using rig = await Rig.start({ prepare: (it) => it.base() });
+  const held = Promise.withResolvers<object>();
+  rig.driver.always('GetCapacity', ({ request }) =>
+    (request['parameters'] as { pool?: string } | null)?.pool === undefined
+      ? held.promise
+      : Promise.reject(new DriverFailure(status.INVALID_ARGUMENT, 'no such pool')),
+  );
+  rig.forget();
+  rig.controller.refreshAll();
+  await rig.until('the question', () => rig.calls.length === 1);
+  rig.removeClass();
+  rig.addClass('sc', { parameters: { pool: 'x' } });
+  await rig.until('the new class', () => rig.cachedClass()?.parameters?.['pool'] === 'x');
+  held.resolve({ available_capacity: 5 * Gi });
+  await rig.until('the question about the new class', () => rig.calls.length === 2);
+  await rig.quiet();
+  assert.deepEqual(rig.seen, []);
+});
+
 describe('an API server that fails', () => {
   test('a create that failed is tried again after a second, with a new question', async () => {
     await using rig = await Rig.start({

@@ -148,6 +148,7 @@ export class Rig implements AsyncDisposable {
   readonly #bulletin = new Bulletin();
   readonly #stop = new AbortController();
   readonly #informers: { informer: AnyInformer; ref: ResourceRef; selected: (object: SandboxObject) => boolean }[];
+  readonly #classes: Informer<StorageClass>;
   readonly #segments: SegmentSource;
   readonly #opened: AsyncDisposableStack;
   readonly #userAgent: string;
@@ -193,6 +194,7 @@ export class Rig implements AsyncDisposable {
     const common = { transport: cacheTransport, clock, logger };
     const capacities = capacityInformer({ ...common, frame, freeze: true });
     const classes = new Informer<StorageClass>({ ...common, resource: storageClasses, freeze: true });
+    this.#classes = classes;
     this.queue = new QueueWatch(notify);
     this.#topologyQueue = new QueueWatch(notify);
     const nodes =
@@ -325,6 +327,11 @@ export class Rig implements AsyncDisposable {
       volumeBindingMode: 'WaitForFirstConsumer',
       ...fields,
     });
+  }
+
+  /** As the controller's cache shows it. */
+  cachedClass(name = 'sc'): StorageClass | undefined {
+    return this.#classes.get(name);
   }
 
   removeClass(name = 'sc'): void {
