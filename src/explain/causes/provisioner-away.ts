@@ -1,4 +1,4 @@
-/** In node deployment: the provisioner of the node that was selected does not take the claim. */
+/** In node deployment: other nodes see nothing of the provisioner of the node that was selected. It may be away, or slow. */
 import { defineCause } from './cause.ts';
 
 export const provisionerAway = defineCause({
@@ -7,7 +7,7 @@ export const provisionerAway = defineCause({
     {
       pattern: /^Waiting for node ".*", which was selected/,
       state: 'stuck',
-      cure: "Start the driver's Pod on that node, or recreate the claim",
+      cure: "If the driver's Pod runs on that node, it may still be creating the volume. Else start it, or recreate the claim",
     },
   ],
 });

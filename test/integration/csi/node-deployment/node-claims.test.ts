@@ -357,7 +357,8 @@ describe('node deployment, immediate binding', () => {
     await scene.clock.advance(1);
     assert.equal(
       await told(scene),
-      `ProvisioningWaiting: Waiting for node "gone", which was selected. Start the driver's Pod on that node, or recreate the claim`,
+      'ProvisioningWaiting: Waiting for node "gone", which was selected. ' +
+        "If the driver's Pod runs on that node, it may still be creating the volume. Else start it, or recreate the claim",
     );
   });
 
