@@ -150,7 +150,10 @@ test('an error that no request should throw has records wait for 3 s, then go on
   assert.equal(await inTime(clock, process.journal.put(recordOf(2), never)), 'unprotected');
   const errors = process.log.filter(({ level }) => level === 'error');
   assert.deepEqual(
-    errors.map(({ message, fields }) => [message.includes('cannot be written'), String((fields as { err?: Error }).err)]),
+    errors.map(({ message, fields }) => [
+      message.includes('cannot be written'),
+      String((fields as { err?: Error }).err),
+    ]),
     [[true, 'TypeError: undefined is not a function']],
   );
   client.isBroken = false;
