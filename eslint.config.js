@@ -171,6 +171,7 @@ export default tseslint.config(
       'src/testing/**',
       'src/check-node.ts',
       'src/report-crash.ts',
+      'src/base/end-when-done.ts',
       'src/csi/generated/**',
     ],
     rules: {

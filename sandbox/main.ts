@@ -1,4 +1,5 @@
 /** The process edge of the sandbox: flags in, one line of JSON out when ready, exit code. */
+import '../src/base/end-when-done.ts';
 import type { AccessRequest } from './api/authorization.ts';
 import { Sandbox } from './sandbox.ts';
 import { parseSandboxFlags, sandboxUsage } from './sandbox-flags.ts';

@@ -138,7 +138,9 @@ const requireMade = "const require = process.getBuiltinModule('node:module').cre
  * @param check - the file that refuses an old Node.js, relative to the root.
  */
 async function commandBanner(check: string, { isModule = true } = {}): Promise<{ js: string }> {
-  const statements = await Promise.all([check, 'src/report-crash.ts', 'src/ignore-debug-signal.ts'].map(statementOf));
+  const statements = await Promise.all(
+    [check, 'src/report-crash.ts', 'src/ignore-debug-signal.ts', 'src/base/end-when-done.ts'].map(statementOf),
+  );
   return { js: ['#!/usr/bin/env node', ...statements, ...(isModule ? [requireMade] : [])].join('\n') };
 }
 
