@@ -60,6 +60,7 @@ describe('a sidecar on each of two nodes', () => {
           '--node-deployment-max-delay=800ms',
           '--strict-topology',
           '--retry-interval-start=250ms',
+          '--timeout=5s',
           '-v=5',
         ],
       });
@@ -174,5 +175,36 @@ describe('a sidecar on each of two nodes', () => {
     assert.equal(status?.phase, 'Pending');
     assert.equal(metadata?.annotations?.[selectedNode], undefined);
     await admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace: id });
+  });
+
+  test('says what a node may have left whose claim moved to another one amid CreateVolume', async () => {
+    const [slow, other] = nodes;
+    const claim = await createClaim(await createClass({ volumeBindingMode: 'WaitForFirstConsumer' }));
+    const select = async (node: string): Promise<void> => {
+      const body = await readClaim(claim);
+      body.metadata!.annotations = { ...body.metadata?.annotations, [selectedNode]: node };
+      await admin.core.replaceNamespacedPersistentVolumeClaim({ name: claim, namespace: id, body });
+    };
+    const [driver, otherDriver] = [drivers.get(slow)!, drivers.get(other)!];
+    const before = await driver.volumeIds();
+    await driver.setFaults([{ method: 'CreateVolume', hang: true, after: true, times: 1 }]);
+    await eventually(() => select(slow));
+    await eventually(async () => {
+      assert.equal((await driver.volumeIds()).length, before.length + 1);
+    });
+    await eventually(() => select(other));
+    const volume = await bound(claim);
+    assert.deepEqual(await holders(volume), [other]);
+    const { uid = '' } = (await readClaim(claim)).metadata ?? {};
+    await eventually(async () => {
+      const texts = (await eventsOf(admin, id, uid)).map(({ message = '' }) => message);
+      assert.ok(
+        texts.some((text) => text.startsWith('An earlier attempt may have left a volume')),
+        texts.join('\n'),
+      );
+    });
+    assert.equal((await driver.volumeIds()).length, before.length + 1, 'an operator decides');
+    await deleteAndWait(claim, volume);
+    assert.ok((await otherDriver.calls('DeleteVolume')).length > 0);
   });
 });
