@@ -1,5 +1,7 @@
 /** `npm run chaos`: see `npm run chaos -- --help`. */
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { bundle, bundled } from '../bench/bench-cluster.ts';
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { isClean, reasons } from './chaos/count.ts';
@@ -26,10 +28,14 @@ async function main(): Promise<number> {
   console.log(`${claims} claims and ${kills} kills on ${cluster}, ${election ? 'with' : 'without'} election, \
 journal ${journal ?? 'as by default'}, seed ${JSON.stringify(options.seed)}
 disturbances: ${[...disturbances].join(', ')}`);
-  const report = await runChaos({ ...options, other }, console.log);
+  const logFolder = options.logFolder ?? mkdtempSync(path.join(tmpdir(), 'chaos-logs-'));
+  const report = await runChaos({ ...options, logFolder, other }, console.log);
   print(report);
   const { findings, audit } = report;
-  return isClean(findings) && audit.deleted === audit.leaked && audit.destroyed.length === 0 ? 0 : 1;
+  const isGood = isClean(findings) && audit.deleted === audit.leaked && audit.destroyed.length === 0;
+  if (isGood && options.logFolder === undefined) rmSync(logFolder, { recursive: true });
+  else console.log(`\nlogs: ${logFolder}`);
+  return isGood ? 0 : 1;
 }
 
 /** @returns undefined for invalid ones, after a line on standard error. */

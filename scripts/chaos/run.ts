@@ -34,17 +34,19 @@ export interface ChaosReport {
 
 const driverName = 'chaos.csi.example.com';
 /** One run, from an empty cluster to the count. @throws when something else fails than what is to fail. */
-export async function runChaos(options: ChaosOptions, say: (text: string) => void): Promise<ChaosReport> {
+export async function runChaos(
+  options: ChaosOptions & { logFolder: string },
+  say: (text: string) => void,
+): Promise<ChaosReport> {
   await using cleanup = new AsyncDisposableStack();
   const world = cleanup.use(await openWorld(options.cluster));
   const folder = await mkdtemp(path.join(tmpdir(), 'chaos-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const driver = await ChaosDriver.start(folder, driverName);
   const { logFolder } = options;
-  if (logFolder !== undefined) mkdirSync(logFolder, { recursive: true });
+  mkdirSync(logFolder, { recursive: true });
   cleanup.defer(async () => {
     const calls = await driver.stop();
-    if (logFolder === undefined) return;
     cpSync(calls, path.join(logFolder, 'driver-calls.jsonl'));
     appendFileSync(path.join(logFolder, 'driver.log'), driver.log());
     appendFileSync(path.join(logFolder, 'cluster.log'), world.cluster.log());
@@ -55,9 +57,7 @@ export async function runChaos(options: ChaosOptions, say: (text: string) => voi
     kubeconfig,
     namespace: world.cluster.sidecarNamespace,
     election: options.election,
-    keepLog: (text) => {
-      if (logFolder !== undefined) appendFileSync(path.join(logFolder, 'sidecars.log'), text);
-    },
+    keepLog: (text) => appendFileSync(path.join(logFolder, 'sidecars.log'), text),
   });
   cleanup.defer(async () => {
     await sidecars.end('SIGKILL');

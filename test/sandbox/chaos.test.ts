@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -21,5 +22,9 @@ test('a chaos run without the intent journal finds volumes that have leaked, and
   });
   assert.match(output, /^leaked +[1-9]/m);
   assert.match(output, /^lost +0$/m);
+  const [, logs = ''] = /^logs: (.+)$/m.exec(output) ?? [];
+  const calls = await readFile(join(logs, 'driver-calls.jsonl'), 'utf8');
+  assert.match(calls, /"method":"CreateVolume"/, 'the logs stay');
+  await rm(logs, { recursive: true });
   assert.equal(code, 1, output);
 });
