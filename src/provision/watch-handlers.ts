@@ -1,5 +1,4 @@
 /** From watch events to keys in the queues: an object that needs no sync, as nearly all in a settled cluster, is neither queued nor remembered. */
-import type { Clock } from '../base/clock.ts';
 import { type HandlerRegistration, Tombstone } from '../kube/cache/informer.ts';
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
 import { claimUid, requestedProvisioner } from './claim/claim-fields.ts';
@@ -11,7 +10,7 @@ import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { ownsVolume } from './volume/owns-volume.ts';
 import type { RecentlySaved } from './volume/recently-saved.ts';
 import type { SharedStorage } from './volume/shared-storage.ts';
-import { isSeenLate, shouldDelete } from './volume/should-delete.ts';
+import { shouldDelete } from './volume/should-delete.ts';
 import type { ClaimSyncer } from './claim/sync-claim.ts';
 import type { VolumeSyncer } from './volume/sync-volume.ts';
 import { finalizerUpkeep } from './volume/volume-finalizer.ts';
@@ -32,7 +31,6 @@ export interface WatchHandlersOptions extends ClaimReaders {
   /** Undefined: nothing is traced. */
   deletionTraces: DeletionTraces | undefined;
   resyncMs: number;
-  clock: Clock;
 }
 
 export class WatchHandlers {
@@ -59,14 +57,8 @@ export class WatchHandlers {
       ),
       volumes: informers.volumes.addHandler(
         {
-          onAdd: (volume, isInInitialList) => {
-            if (!isInInitialList) this.#noteLate(volume);
-            this.#onVolume(volume);
-          },
-          onUpdate: (old, volume) => {
-            if (old !== volume) this.#noteLate(volume);
-            this.#onVolume(volume, old);
-          },
+          onAdd: (volume) => this.#onVolume(volume),
+          onUpdate: (old, volume) => this.#onVolume(volume, old),
           onDelete: (gone) => this.#onVolumeGone((gone instanceof Tombstone ? gone.object : gone).metadata.name),
         },
         { resyncMs },
@@ -129,13 +121,6 @@ export class WatchHandlers {
       sharedStorage?.forget(name);
       deletionTraces?.settled(name);
     }
-  }
-
-  /** An event has come. */
-  #noteLate(volume: PersistentVolume): void {
-    const { addFinalizer, volumeSyncer, clock } = this.#options;
-    if (shouldDelete(volume, addFinalizer) && isSeenLate(volume, clock.wallMs()))
-      volumeSyncer.seenLate(volume.metadata.name);
   }
 
   #onVolumeGone(name: string): void {

@@ -15,10 +15,8 @@ export function shouldDelete(volume: PersistentVolume, addFinalizer: boolean): b
  */
 export const promptMs = 2000;
 
-/**
- * Whether a volume was released some time ago: where an event shows it only now, this process was paused, or the events come late. An API
- * server before Kubernetes 1.29 does not say when that was.
- */
-export function isSeenLate({ status }: PersistentVolume, nowMs: number): boolean {
-  return nowMs - Date.parse(status?.lastPhaseTransitionTime ?? '') > promptMs;
+/** Whether a volume was released a moment ago. An API server before Kubernetes 1.29 does not say when that was: then it counts as new. */
+export function isJustReleased({ status }: PersistentVolume, nowMs: number): boolean {
+  const ageMs = nowMs - Date.parse(status?.lastPhaseTransitionTime ?? '');
+  return Number.isNaN(ageMs) || ageMs <= promptMs;
 }

@@ -18,7 +18,7 @@ import { IgnoredError, type Provisioner } from '../provisioner.ts';
 import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
 import { LiveReadPermit } from './save-guard.ts';
-import { promptMs, shouldDelete } from './should-delete.ts';
+import { isJustReleased, promptMs, shouldDelete } from './should-delete.ts';
 import { storedVolume } from './stored-volume.ts';
 import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import { volumeReference } from './volume-reference.ts';
@@ -62,8 +62,8 @@ export class VolumeSyncer {
    * requeue them once or twice; without this set their storage would be deleted a second time.
    */
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
-  /** Volumes whose deletion was tried and has failed, or whose release the cache has shown late, by name. */
-  readonly #doubtful = new Set<string>();
+  /** Volumes whose deletion was tried and has failed, by name. */
+  readonly #failed = new Set<string>();
 
   constructor(options: VolumeSyncerOptions) {
     this.#options = options;
@@ -72,15 +72,10 @@ export class VolumeSyncer {
   /** The cache dropped the volume. */
   forget(name: string): void {
     this.#deleted.delete(name);
-    this.#doubtful.delete(name);
+    this.#failed.delete(name);
     this.#options.lastErrors?.delete(name);
     this.#options.quiet.forget(name);
     this.#options.sharedStorage?.forget(name);
-  }
-
-  /** The cache has shown the volume late: what was changed since then may be on its way, such as that it is to be kept. Safe to repeat. */
-  seenLate(name: string): void {
-    this.#doubtful.add(name);
   }
 
   /**
@@ -116,7 +111,7 @@ export class VolumeSyncer {
     const volume = await this.#keepFinalizer(cached, signal);
     const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
     if (guarded || !shouldDelete(volume, addFinalizer)) {
-      this.#doubtful.delete(name);
+      this.#failed.delete(name);
       quiet.forget(name);
       sharedStorage?.forget(name);
       return;
@@ -124,20 +119,21 @@ export class VolumeSyncer {
     if (quiet.mustWait(volume)) return;
     if (!(await this.#isStillToDelete(volume, signal))) return;
     if ((await sharedStorage?.mustWait(volume, signal)) === true) return;
-    this.#doubtful.add(name);
+    this.#failed.add(name);
     await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, { seenAt, signal })));
-    this.#doubtful.delete(name);
+    this.#failed.delete(name);
   }
 
   /**
-   * Reads the volume live before a deletion is repeated, which may be hours after the first attempt, where the cache has shown its
-   * release late, and while the cache does not follow the API server: meanwhile somebody may have decided to keep it, or a backup was
-   * restored in which a claim has it. Nothing is deleted until that succeeds.
+   * Reads the volume live before a deletion is repeated, which may be hours after the first attempt, where it was released some time
+   * ago, and while the cache does not follow the API server: meanwhile somebody may have decided to keep it, which a process that was
+   * paused or a watch that is late does not show yet, or a backup was restored in which a claim has it. Nothing is deleted until that
+   * succeeds.
    */
   async #isStillToDelete(volume: PersistentVolume, signal: AbortSignal): Promise<boolean> {
-    const { volumes } = this.#options;
-    if (volumes.isFollowing && !this.#doubtful.has(volume.metadata.name)) return true;
-    return await this.#isLiveToDelete(volume, signal);
+    const { volumes, clock } = this.#options;
+    const isNew = !this.#failed.has(volume.metadata.name) && isJustReleased(volume, clock.wallMs());
+    return (isNew && volumes.isFollowing) || (await this.#isLiveToDelete(volume, signal));
   }
 
   async #isLiveToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {

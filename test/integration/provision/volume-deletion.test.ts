@@ -388,8 +388,8 @@ describe('deletions that fail', () => {
   }
 
   for (const { title, secondsAgo, deletions } of [
-    { title: 'read live first, and kept, where its release is seen late', secondsAgo: 5, deletions: 0 },
-    { title: 'deleted at once where its release is seen promptly', secondsAgo: 0, deletions: 1 },
+    { title: 'read live first, and kept, where it was released some time ago', secondsAgo: 5, deletions: 0 },
+    { title: 'deleted at once where it was released just now', secondsAgo: 0, deletions: 1 },
   ]) {
     test(`a volume that somebody has set to Retain since, which no event shows yet, is ${title}`, async () => {
       const retain = (): void => {
