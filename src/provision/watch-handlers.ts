@@ -108,9 +108,17 @@ export class WatchHandlers {
 
   /** @param old - as for a claim. */
   #onVolume(volume: PersistentVolume, old?: PersistentVolume): void {
-    const { isKnownProvisioner, addFinalizer, volumeQueue, sharedStorage, recentlySaved, deletionTraces } =
-      this.#options;
+    const {
+      isKnownProvisioner,
+      addFinalizer,
+      volumeQueue,
+      volumeSyncer,
+      sharedStorage,
+      recentlySaved,
+      deletionTraces,
+    } = this.#options;
     const { name } = volume.metadata;
+    if (old !== volume) volumeSyncer.shown(volume);
     recentlySaved.delete(name);
     sharedStorage?.changed(name);
     if (volumeNeedsSync(volume, { isKnownProvisioner, addFinalizer })) {

@@ -18,7 +18,8 @@ import { IgnoredError, type Provisioner } from '../provisioner.ts';
 import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
 import { LiveReadPermit } from './save-guard.ts';
-import { isJustReleased, promptMs, shouldDelete } from './should-delete.ts';
+import { shouldDelete } from './should-delete.ts';
+import { promptMs, ShownUntil } from './shown-until.ts';
 import { storedVolume } from './stored-volume.ts';
 import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import { volumeReference } from './volume-reference.ts';
@@ -64,9 +65,15 @@ export class VolumeSyncer {
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
   /** Volumes whose deletion was tried and has failed, by name. */
   readonly #failed = new Set<string>();
+  readonly #shownUntil = new ShownUntil();
 
   constructor(options: VolumeSyncerOptions) {
     this.#options = options;
+  }
+
+  /** An event has shown a volume, of whatever provisioner. */
+  shown(volume: PersistentVolume): void {
+    this.#shownUntil.note(volume, this.#options.clock.wallMs());
   }
 
   /** The cache dropped the volume. */
@@ -125,15 +132,16 @@ export class VolumeSyncer {
   }
 
   /**
-   * Reads the volume live before a deletion is repeated, which may be hours after the first attempt, where it was released some time
-   * ago, and while the cache does not follow the API server: meanwhile somebody may have decided to keep it, which a process that was
-   * paused or a watch that is late does not show yet, or a backup was restored in which a claim has it. Nothing is deleted until that
-   * succeeds.
+   * Reads the volume live before a deletion is repeated, which may be hours after the first attempt, where neither it nor another one
+   * was released within the last seconds, and while the cache does not follow the API server: meanwhile somebody may have decided to
+   * keep it, which the cache of a process that was paused, or whose watch is late, does not show yet, or a backup was restored in which
+   * a claim has it. Nothing is deleted until that succeeds.
    */
   async #isStillToDelete(volume: PersistentVolume, signal: AbortSignal): Promise<boolean> {
     const { volumes, clock } = this.#options;
-    const isNew = !this.#failed.has(volume.metadata.name) && isJustReleased(volume, clock.wallMs());
-    return (isNew && volumes.isFollowing) || (await this.#isLiveToDelete(volume, signal));
+    const isFirst = !this.#failed.has(volume.metadata.name);
+    const isCertain = isFirst && volumes.isFollowing && this.#shownUntil.isRecent(volume, clock.wallMs());
+    return isCertain || (await this.#isLiveToDelete(volume, signal));
   }
 
   async #isLiveToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
