@@ -121,6 +121,8 @@ export class CapacityPublisher {
   async #create(item: CapacityItem, capacity: DriverCapacity, signal: AbortSignal): Promise<void> {
     const { client, clock, capacities } = this.#options;
     const frame = await this.#frameFor(undefined, signal);
+    // one without an owner would outlive a driver that is being removed
+    if (this.#options.owner !== undefined && frame.owner === undefined) throw new NoOwnerError();
     const created = await client
       .create(frame.resource, newObject(frame, item, capacity), { signal })
       .catch((error: unknown) => {
@@ -178,5 +180,14 @@ class CapacityWriteError extends Error {
   constructor(verb: 'create' | 'update', item: CapacityItem, cause: unknown) {
     const text = cause instanceof Error ? cause.message : String(cause);
     super(`${verb} CSIStorageCapacity for ${item.key}: ${text}`, { cause });
+  }
+}
+
+/** To be tried again. */
+class NoOwnerError extends Error {
+  override readonly name = 'NoOwnerError';
+
+  constructor() {
+    super('the owner of CSIStorageCapacity objects does not exist at present');
   }
 }

@@ -15,6 +15,7 @@ import { makeVolumeStore, type SavePolicy } from './volume/make-volume-store.ts'
 import { RecentlySaved } from './volume/recently-saved.ts';
 import { SaveGuard } from './volume/save-guard.ts';
 import type { StorageParts } from './volume/storage-parts.ts';
+import type { PersistentVolume } from './objects.ts';
 import type { VolumeStore } from './volume/volume-store.ts';
 
 /** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
@@ -48,7 +49,8 @@ export function savingParts(options: SavingPartsOptions): SavingParts {
   }
   volumes.addTrail(log);
   // by a function: the save guard is made after the store, in which the revoker gives up unsaved volumes
-  const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => saveGuard });
+  const isElsewhere = (volume: PersistentVolume): boolean => provisioner.isElsewhere?.(volume) === true;
+  const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => saveGuard, isElsewhere });
   const recentlyServedClaims = new RecentlySaved({ clock: options.clock, lifeMs: servedClaimsMs });
   const parts = { ...options, provisioner, store, recentlyServedClaims };
   const proof = new DeletionProof({ ...parts, onRewound: () => intents.lostHistory() });

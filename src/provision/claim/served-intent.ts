@@ -7,6 +7,7 @@ import type { Intent } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { reportStuck } from './note-failure.ts';
+import type { Recoverable } from '../recoverable.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
 
@@ -16,6 +17,7 @@ export class VolumePendingDeletionError extends Error {
 }
 
 export interface ServedIntentOptions {
+  provisioner: Pick<Recoverable, 'isElsewhere'>;
   intents: Intents;
   revoker: Pick<Revoker, 'closeServed'>;
   volumes: Lister<PersistentVolume>;
@@ -54,8 +56,9 @@ export async function closeIfServed(
     reportStuck(options, intent, message);
     throw new Error(message);
   }
-  // whether one that an administrator reserved has the storage is compared when ours is saved
+  // whether one that an administrator reserved, or another instance has made, has the storage is compared when ours is saved
   if (intent.mayExist && !(await isReservedFor(claim, existing, { client, signal, byUid: true }))) return false;
+  if (intent.mayExist && options.provisioner.isElsewhere?.(existing) === true) return false;
   revoker.closeServed(intent);
   return true;
 }

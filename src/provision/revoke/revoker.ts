@@ -327,12 +327,14 @@ export class Revoker {
   async #afterVolume(intent: Intent, { volume, message }: VolumeSeenError, signal: AbortSignal): Promise<void> {
     const { provisioner, client, logger } = this.#options;
     const { claim, volume: template, handle, nameTaken = false } = intent.record;
+    // without a handle: that of one that is gone may have been made by another instance, whose volumes have the same names
+    const isAlone = provisioner.isElsewhere === undefined;
     const holds = (keys: ReadonlySet<string>): boolean =>
       handle === undefined ? keys.size > 0 : keys.has(provisioner.handleKey(handle));
     const present = await storedVolume(client, template.name, signal);
     const isOurs =
       present === undefined
-        ? volume.claimUids.has(claim.uid) && holds(volume.storageKeys)
+        ? volume.claimUids.has(claim.uid) && holds(volume.storageKeys) && (isAlone || handle !== undefined)
         : provisioner.isElsewhere?.(present) !== true &&
           present.spec.claimRef?.uid === claim.uid &&
           holds(new Set(provisioner.storageKeys(present)));

@@ -81,6 +81,14 @@ export function checkStored(stored: PersistentVolume, made: PersistentVolume): v
   }
 }
 
+/** The claim has got its volume from another instance, with a backend of its own. */
+export function madeElsewhere({ metadata: { name } }: PersistentVolume): VolumeTakenError {
+  return new VolumeTakenError(
+    `PersistentVolume ${JSON.stringify(name)} exists already with the storage of another instance of this provisioner. ` +
+      'What was provisioned now, here, is in no volume',
+  );
+}
+
 /**
  * Whether a volume's claim reference names this claim: by UID; that of a volume which an administrator reserved by hand
  * names no UID (Kubernetes, "Reserving a PersistentVolume").

@@ -272,8 +272,10 @@ export class VolumeSyncer {
       await this.#options.client.delete(persistentVolumes, { name }, { ...preconditions, signal });
       return true;
     } catch (error) {
-      if (error instanceof ConflictError) return false;
-      throw error;
+      if (!(error instanceof ConflictError)) throw error;
+      const stored = await storedVolume(this.#options.client, name, signal);
+      if (stored !== undefined && stored.metadata.uid === uid) throw error; // it was rejected for another reason
+      return false;
     }
   }
 

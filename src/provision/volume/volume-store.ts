@@ -11,7 +11,14 @@ import type { MeaningOf } from '../meaning.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
-import { checkStored, ClassDroppedError, hasItsClass, storedVolume, VolumeTakenError } from './stored-volume.ts';
+import {
+  checkStored,
+  ClassDroppedError,
+  hasItsClass,
+  madeElsewhere,
+  storedVolume,
+  VolumeTakenError,
+} from './stored-volume.ts';
 
 /** Saves new volumes to the API server. */
 export interface VolumeStore {
@@ -75,6 +82,8 @@ export interface VolumeStoreParts {
   logger: Logger;
   /** For log lines and events about a failure. */
   meaningOf?: MeaningOf | undefined;
+  /** As `isElsewhere` of a `Recoverable`. */
+  isElsewhere?: ((volume: PersistentVolume) => boolean) | undefined;
   /** Gets what keeps a volume unsaved, by the UID of its claim. */
   lastErrors?: { add: (uid: string, error: unknown) => void } | undefined;
 }
@@ -135,11 +144,13 @@ async function createOrFind(
 /** @throws {VolumeTakenError} when what is stored is another volume. */
 function checked(
   stored: PersistentVolume,
-  { saveHooks }: VolumeStoreParts,
+  { saveHooks, isElsewhere }: VolumeStoreParts,
   volume: PersistentVolume,
 ): PersistentVolume {
   try {
     checkStored(stored, volume);
+    // two backends may give the same handle, such as one that is made from the name
+    if (isElsewhere?.(stored) === true) throw madeElsewhere(volume);
   } catch (error) {
     if (error instanceof VolumeTakenError) saveHooks()?.taken(volume);
     throw error;

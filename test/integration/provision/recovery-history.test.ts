@@ -90,6 +90,18 @@ describe('a volume that came and went while no process ran', () => {
     });
   }
 
+  test('that another instance may have made: nobody can tell what is left here, which is reported', async () => {
+    const scene = await leftAlone(({ rig, name, uid }) =>
+      comeAndGo(rig, name, { spec: { claimRef: { namespace: 'ns', name: 'a', uid } } }),
+    );
+    await using rig = scene.rig;
+    scene.backend.isElsewhere = () => false;
+    await rig.start();
+    await scene.passUntil('the report', () => scene.seen.reported.length > 0);
+    assert.equal(scene.journal.records.get(scene.uid)?.phase, 'unproved');
+    assert.deepEqual(scene.backend.deleted, []);
+  });
+
   for (const [what, record, revokes] of [
     ['of which the record knows that it is ours', (handle: string) => ({ phase: 'delete', handle }) as const, 0],
     ['which turns out to be ours', () => ({}), 1],

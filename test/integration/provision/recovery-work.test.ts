@@ -163,6 +163,26 @@ describe('a volume that cannot be saved', () => {
     assert.deepEqual(backend.deleted, []);
   });
 
+  test('as another instance has saved its volume of the same name and handle, keeps its record', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, handle, name, journal, uid } = scene;
+    backend.isElsewhere = ({ metadata }) => metadata.annotations?.['made-by'] === 'another instance';
+    backend.fulfilSteps.push((plan) => {
+      const claimRef = { namespace: 'ns', name: 'a', uid };
+      const annotations = { 'made-by': 'another instance' };
+      rig.addVolume(name, 'Available', {
+        annotations,
+        spec: { csi: { driver: 'drv', volumeHandle: handle }, claimRef },
+      });
+      return Promise.resolve(backend.make(plan.name));
+    });
+    await rig.start();
+    await rig.until('the event', () => rig.events.some(({ message }) => message.includes('another instance')));
+    assert.equal(journal.records.get(uid)?.nameTaken, true);
+    assert.deepEqual(backend.deleted, []);
+  });
+
   test('as its claim was bound to another one of its name, is reported, also when both are gone', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;

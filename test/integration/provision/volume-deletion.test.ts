@@ -193,6 +193,17 @@ describe('deleting released volumes, finalizers on', () => {
     assert.deepEqual(rig.events, []);
   });
 
+  test('a conflict that is not about the UID is a failure of the deletion', async () => {
+    await using rig = await Rig.prepare(on);
+    rig.addVolume('v', 'Released', { finalizers: [F] });
+    const action = { type: 'status', code: 409, reason: 'Conflict', message: 'admission webhook denied it' } as const;
+    rig.fault({ match: { verb: 'delete', resource: 'persistentvolumes' }, action, times: 1 });
+    await rig.start();
+    await rig.until('the end of the sync', () => rig.log.some(({ message }) => message.includes('Storage deleted')));
+    await rig.settle();
+    assert.ok(rig.log.some(({ message }) => message === 'Error syncing volume, trying again'));
+  });
+
   test('our finalizer is taken off even when it came during the deletion', async () => {
     await using rig = await Rig.prepare(on);
     rig.addVolume('v', 'Released');
