@@ -75,8 +75,10 @@ export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 
    */
   handleKey(handle: string): string;
   /**
-   * Whether another instance, with a backend of its own, has made the volume: then it says nothing of what a plan for the same claim has
-   * left at this one's. Must not throw. Absent: all instances share one backend.
+   * Whether the volume was created by another instance, on a backend that this instance cannot reach, such as that of another
+   * node. Then its existence does not prove that a plan of this instance left nothing behind, and the record is kept for an
+   * operator. Called for a PersistentVolume with the name in the record. Pure; must not throw. Absent: all instances share one
+   * backend.
    */
   isElsewhere?: ((volume: PersistentVolume) => boolean) | undefined;
   /**

@@ -1,4 +1,4 @@
-/** In node deployment: other nodes see nothing of the provisioner of the node that was selected. It may be away, or slow. */
+/** In node deployment: no volume has come from the selected node yet. Its provisioner may be away, or slow. */
 import { defineCause } from './cause.ts';
 
 export const provisionerAway = defineCause({
@@ -7,7 +7,7 @@ export const provisionerAway = defineCause({
     {
       pattern: /^Waiting for node ".*", which was selected/,
       state: 'stuck',
-      cure: "If the driver's Pod runs on that node, it may still be creating the volume. Else start it, or recreate the claim",
+      cure: "Check the driver's Pod on that node. If it is running, it may still be creating the volume: wait. If not, get it running, or recreate the claim",
     },
   ],
 });

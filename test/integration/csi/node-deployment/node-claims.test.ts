@@ -358,7 +358,7 @@ describe('node deployment, immediate binding', () => {
     assert.equal(
       await told(scene),
       'ProvisioningWaiting: Waiting for node "gone", which was selected. ' +
-        "If the driver's Pod runs on that node, it may still be creating the volume. Else start it, or recreate the claim",
+        "Check the driver's Pod on that node. If it is running, it may still be creating the volume: wait. If not, get it running, or recreate the claim",
     );
   });
 
