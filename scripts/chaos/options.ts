@@ -68,7 +68,7 @@ and audit has deleted all that it reports as leaked.
   --only LIST          these disturbances alone
   --without LIST       all but these disturbances
   --bundle             runs dist/csi-provisioner.js instead of the sources
-  --logs DIR           keeps the logs of all processes there, by default in a folder that goes unless something is wrong
+  --logs DIR           keeps the logs of all processes in DIR (default: a temporary folder, deleted if the run is clean)
 
 disturbances:
 ${Object.entries(disturbances)

@@ -174,7 +174,7 @@ export class CapacityController {
     }
     const known = this.#items.ownerOf(object);
     const item = known ?? this.#items.matching(object);
-    // Of two that were created at the same time the first one to be seen stays, for which all processes have the same order.
+    // Of two created at the same time, the one whose watch event comes first is kept: all processes see the events in the same order.
     if (item !== undefined && (known !== undefined || !this.#hasSeen(item.object))) this.#items.assign(item, object);
     else this.#enqueueDeletion(object);
   }

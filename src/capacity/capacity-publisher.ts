@@ -15,7 +15,7 @@ import type { StorageCapacity } from './storage-capacity.ts';
 export interface CapacityPublisherOptions {
   /** The fields common to all objects, and which objects are ours. */
   frame: ObjectFrame;
-  /** Undefined: the one of the frame stays. */
+  /** Looks the owner up again before it is written. Undefined: `frame.owner` is used as it is. */
   owner?: CurrentOwner | undefined;
   client: KubeClient;
   driver: Pick<CsiCalls, 'getCapacity'>;
@@ -154,12 +154,12 @@ export class CapacityPublisher {
     if (this.#items.get(item.key)?.object === known) this.#items.assign(item, updated);
   }
 
-  /** With the owner that the object has, or is to get. */
+  /** The frame with the owner that the object already has, else with the current one. */
   async #frameFor(known: StorageCapacity | undefined, signal: AbortSignal): Promise<ObjectFrame> {
     const { frame, owner } = this.#options;
     if (owner === undefined) return frame;
     const has = known !== undefined && owner.last !== undefined && isOwnedBy(known, owner.last);
-    return { ...frame, owner: has ? owner.last : await owner.read(signal) };
+    return { ...frame, owner: has ? owner.last : await owner.current(signal) };
   }
 
   #logOwner(object: StorageCapacity, owner: { kind: string; name: string }): void {

@@ -1,4 +1,7 @@
-/** The owner as it is now: it may be replaced, by one with another UID, while the sidecar's Pod goes on. */
+/**
+ * The owner of capacity objects, looked up again from time to time: it may be recreated, with another UID, while the Pod keeps
+ * running.
+ */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { NotFoundError } from '../kube/client/api-error.ts';
@@ -13,12 +16,12 @@ export interface CurrentOwnerOptions {
   logger: Logger;
 }
 
-/** For how long an owner that was found is believed to exist, in milliseconds. */
-const believedMs = 60_000;
+/** How long a looked-up owner is used before it is looked up again, in milliseconds. */
+const maxAgeMs = 60_000;
 
 /**
- * Objects with the reference of an owner that is gone would be deleted by the garbage collector as often as they are
- * created. A controller is replaced so by `kubectl delete --cascade=orphan`, where it cannot be changed otherwise.
+ * The garbage collector deletes each object whose owner does not exist. A controller is recreated under its Pods with
+ * `kubectl delete --cascade=orphan`, to change an immutable field.
  */
 export class CurrentOwner {
   readonly #options: CurrentOwnerOptions;
@@ -37,9 +40,9 @@ export class CurrentOwner {
     return this.#last;
   }
 
-  /** To be called before it is written: finds it again, at most once a minute. Undefined: there is none at present. */
-  async read(signal: AbortSignal): Promise<OwnerReference | undefined> {
-    if (this.#options.clock.monotonicMs() - this.#foundMs >= believedMs) {
+  /** The owner to write. Looked up again if the last look-up is older than a minute. Undefined: there is none at present. */
+  async current(signal: AbortSignal): Promise<OwnerReference | undefined> {
+    if (this.#options.clock.monotonicMs() - this.#foundMs >= maxAgeMs) {
       this.#finding ??= this.#find(signal).finally(() => (this.#finding = undefined));
       await this.#finding;
     }
@@ -58,14 +61,14 @@ export class CurrentOwner {
     } catch (error) {
       signal.throwIfAborted();
       logger.warn({ err: error }, 'The owner of CSIStorageCapacity objects could not be found again');
-      if (isGone(error)) this.#last = undefined;
+      if (hasNoOwner(error)) this.#last = undefined;
     }
     this.#foundMs = clock.monotonicMs();
   }
 }
 
-/** Not where the API server did not say. */
-function isGone(error: unknown): boolean {
+/** Whether there certainly is no owner. False if the API server failed or refused the request. */
+function hasNoOwner(error: unknown): boolean {
   const { cause } = error as Error;
   return cause === undefined || cause instanceof NotFoundError;
 }

@@ -67,7 +67,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   node?.onClaimChanged((uid) => controller.wakeClaim(uid));
   using _back = driver.onReconnected(() => {
     controller.retryFailed();
-    node?.lookAgain();
+    node?.recheckDeclined();
   });
 
   const provisioning: Feature = {

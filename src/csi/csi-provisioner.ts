@@ -37,7 +37,7 @@ import { PopulatorError } from './create/validate-claim.ts';
  * and requests stay the same.
  */
 export class CsiProvisioner implements Recoverable {
-  /** In node deployment. */
+  /** Set in node deployment only: whether the identity in the volume names another instance. */
   readonly isElsewhere: ((volume: PersistentVolume) => boolean) | undefined;
   readonly #options: CsiProvisionerOptions;
   readonly #attachmentGate: AttachmentGate;

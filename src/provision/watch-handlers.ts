@@ -118,7 +118,7 @@ export class WatchHandlers {
       deletionTraces,
     } = this.#options;
     const { name } = volume.metadata;
-    if (old !== volume) volumeSyncer.shown(volume);
+    if (old !== volume) volumeSyncer.volumeEvent(volume);
     recentlySaved.delete(name);
     sharedStorage?.changed(name);
     if (volumeNeedsSync(volume, { isKnownProvisioner, addFinalizer })) {

@@ -177,7 +177,7 @@ describe('a sidecar on each of two nodes', () => {
     await admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace: id });
   });
 
-  test('says what a node may have left whose claim moved to another one amid CreateVolume', async () => {
+  test('a node reports the volume that it may have left when its claim moved to another node during CreateVolume', async () => {
     const [slow, other] = nodes;
     const claim = await createClaim(await createClass({ volumeBindingMode: 'WaitForFirstConsumer' }));
     const select = async (node: string): Promise<void> => {

@@ -56,8 +56,8 @@ export class NodeDeployment implements NodeHook {
   readonly #options: NodeDeploymentOptions;
   readonly #contest: OwnershipContest;
   readonly #waiting: WaitingClaims;
-  /** UIDs of claims that are left to others because of what the driver says of this node. */
-  readonly #left = new Set<string>();
+  /** UIDs of claims that this node has declined: too little capacity, or its topology is not allowed. */
+  readonly #declined = new Set<string>();
   readonly #listeners = new Set<(uid: string) => void>();
 
   constructor(options: NodeDeploymentOptions) {
@@ -85,7 +85,7 @@ export class NodeDeployment implements NodeHook {
     const selectedNode = claim.metadata.annotations?.[selectedNodeKey] ?? '';
     if (selectedNode !== '') {
       this.#contest.leave(uid);
-      this.#left.delete(uid);
+      this.#declined.delete(uid);
       if (selectedNode === this.nodeName) this.#waiting.forget(uid);
       else this.#waiting.note(claim, waitingForNode(selectedNode), selectedNodePatienceMs);
       return selectedNode === this.nodeName;
@@ -108,16 +108,16 @@ export class NodeDeployment implements NodeHook {
 
   forgetClaim(uid: string): void {
     this.#contest.leave(uid);
-    this.#left.delete(uid);
+    this.#declined.delete(uid);
     this.#waiting.forget(uid);
   }
 
-  /** The driver is back, and may have room by now, or be in another topology: claims that were left to others are for this node, too. */
-  lookAgain(): void {
-    const left = [...this.#left];
-    this.#left.clear();
-    for (const uid of left) {
-      this.#contest.leave(uid); // its waits begin anew
+  /** The driver is back, perhaps with other capacity or another topology: requeues the claims that this node has declined. */
+  recheckDeclined(): void {
+    const declined = [...this.#declined];
+    this.#declined.clear();
+    for (const uid of declined) {
+      this.#contest.leave(uid); // restarts its delays
       this.#changed(uid);
     }
   }
@@ -162,7 +162,7 @@ export class NodeDeployment implements NodeHook {
     } catch (error) {
       const { name } = storageClass.metadata;
       settings.logger.trace({ err: error, class: name }, 'The class does not allow this node');
-      this.#leaveToOthers(claim, `Waiting for a node that StorageClass ${JSON.stringify(name)} allows`);
+      this.#decline(claim, `Waiting for a node that StorageClass ${JSON.stringify(name)} allows`);
       return false;
     }
   }
@@ -184,7 +184,7 @@ export class NodeDeployment implements NodeHook {
       return true;
     }
     const size = claim.spec.resources?.requests?.['storage'] ?? '';
-    this.#leaveToOthers(
+    this.#decline(
       claim,
       `Waiting for a node with room for ${size} of StorageClass ${JSON.stringify(storageClass.metadata.name)}`,
     );
@@ -192,9 +192,9 @@ export class NodeDeployment implements NodeHook {
   }
 
   /** After these delays every node has tried. */
-  #leaveToOthers(claim: PersistentVolumeClaim, message: string): void {
+  #decline(claim: PersistentVolumeClaim, message: string): void {
     const { baseDelayMs, maxDelayMs } = this.#options;
-    this.#left.add(claimUid(claim));
+    this.#declined.add(claimUid(claim));
     this.#waiting.note(claim, message, baseDelayMs + maxDelayMs);
   }
 

@@ -124,7 +124,7 @@ export class OwnershipContest {
   }
 
   /**
-   * @param ending - ends what only asks. @param abort - ends a write, too.
+   * @param ending - aborts reads and GetCapacity. @param abort - aborts the update of the claim, too.
    * @throws {Error} when the claim could not be read or written.
    */
   async #reach(

@@ -40,7 +40,7 @@ export function ownsVolume(volume: PersistentVolume, options: VolumeOwnershipOpt
   return false;
 }
 
-/** Whether the instance of another node has made the volume. */
+/** Whether the volume's identity names another instance: that of another node, or a central one. */
 export function isMadeElsewhere(
   volume: PersistentVolume,
   { driverName, nodeName }: Pick<VolumeOwnershipOptions, 'driverName' | 'nodeName'>,

@@ -5,7 +5,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference, claimUid, requestedProvisioner } from './claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
-import { isFitFor, isReservedFor } from '../volume/existing-volume.ts';
+import { canBind, isReservedFor } from '../volume/existing-volume.ts';
 import { unboundForIndex } from '../cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import type { Provisioner } from '../provisioner.ts';
@@ -52,7 +52,7 @@ export async function admitClaim(
   }
   const made = volumes
     .byIndex(unboundForIndex, claimUid(claim))
-    .find((volume) => volume.metadata.name !== volumeName && isFitFor(claim, volume));
+    .find((volume) => volume.metadata.name !== volumeName && canBind(claim, volume));
   if (made !== undefined) {
     // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
     const { name } = made.metadata;

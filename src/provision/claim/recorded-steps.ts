@@ -94,7 +94,7 @@ export class RecordedSteps implements AttemptSteps {
       qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
     });
     if (wish === 'has-it') {
-      await this.#checkMaker(intent, signal);
+      await this.#noteOtherStorage(intent, signal);
       this.#closeServed(intent);
       return 'nothing-to-do';
     }
@@ -199,11 +199,11 @@ export class RecordedSteps implements AttemptSteps {
     intents.made(intent);
     const { volume } = intent.record;
     const named = { ...made, metadata: { ...made.metadata, name: volume.name } };
-    return this.#keptByClass(completeVolume(named, volume, { addFinalizer }), volume);
+    return this.#withRetainOfClass(completeVolume(named, volume, { addFinalizer }), volume);
   }
 
-  /** The class may have been recreated since the record was written, so that volumes are kept. */
-  #keptByClass(volume: PersistentVolume, { className: name }: VolumeTemplate): PersistentVolume {
+  /** Sets Retain if the class, recreated since the record was written, now says so. */
+  #withRetainOfClass(volume: PersistentVolume, { className: name }: VolumeTemplate): PersistentVolume {
     if (this.#options.classes.get(name)?.reclaimPolicy !== 'Retain') return volume;
     return { ...volume, spec: { ...volume.spec, persistentVolumeReclaimPolicy: 'Retain' } };
   }
@@ -234,8 +234,8 @@ export class RecordedSteps implements AttemptSteps {
     // the intent is open, or was closed
   }
 
-  /** The claim may have moved to another instance, whose volume has the same name, while this one was away. */
-  async #checkMaker(intent: Intent, signal: AbortSignal): Promise<void> {
+  /** Marks the record if the stored volume is that of another instance: the claim may have moved while this one was away. */
+  async #noteOtherStorage(intent: Intent, signal: AbortSignal): Promise<void> {
     const { provisioner, client, intents } = this.#options;
     if (provisioner.isElsewhere === undefined || intent.owner === 'foreign' || !intent.mayExist) return;
     const stored = await storedVolume(client, intent.record.volume.name, signal);

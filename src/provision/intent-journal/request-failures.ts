@@ -12,36 +12,37 @@ import type { ClusterJournalOptions } from './journal-options.ts';
 import { journalLeases, NewerFormatError, ShardAlteredError, ShardStorage } from './shard-storage.ts';
 
 /**
- * What the failure of a request means for the journal.
+ * What an error of a request means for the journal.
  *
  * - `conflict`: the shard has changed since it was read.
  * - `gone`: the shard's object does not exist; after a creation: its namespace, or the whole resource.
  * - `forbidden`: a permission is missing, or the server has just started and knows no permissions yet.
  * - `refused`: the same again for as long as nobody changes the cluster.
- * - `unexpected`: an error that no request should throw, such as a mistake in this program.
+ * - `unexpected`: neither an API error nor a connection error, so a bug in this program.
  * - `transient`: to be repeated; a write may have been carried out.
  * - `ended`: nothing leaves this process any more.
  */
-export type RequestFailure = Exclude<Classified, 'forbidden' | 'unexpected'>;
-
 type Classified = 'conflict' | 'gone' | 'forbidden' | 'refused' | 'unexpected' | 'transient' | 'ended';
 
+/** What a failed request means to its caller: `forbidden` and `unexpected` have become `refused` or `transient`. */
+export type RequestFailure = Exclude<Classified, 'forbidden' | 'unexpected'>;
+
 /**
- * What is forbidden or unexpected for so long is refused, in milliseconds. A server that has just started forbids everything until it
- * has read its roles.
+ * How long requests may be forbidden, or fail unexpectedly, before that counts as refused, in milliseconds: an API server that
+ * has just started forbids everything until it has read its roles.
  */
 export const refusalGraceMs = 3000;
 
 /** Whether this process may still write the journal, of `WriterStatus`. */
-type Ending = Readonly<{ fencedOrEnded: AbortSignal; requestSignal: AbortSignal; hasEnded: boolean }>;
+type WriterState = Readonly<{ fencedOrEnded: AbortSignal; requestSignal: AbortSignal; hasEnded: boolean }>;
 
 /** The failures of one request that is repeated until it succeeds. */
 export class RequestFailures {
   readonly #journal: ClusterJournalOptions;
-  readonly #status: Ending;
+  readonly #status: WriterState;
   #uncertainSinceMs: number | undefined;
 
-  constructor({ journal, status }: { journal: ClusterJournalOptions; status: Ending }) {
+  constructor({ journal, status }: { journal: ClusterJournalOptions; status: WriterState }) {
     this.#journal = journal;
     this.#status = status;
   }

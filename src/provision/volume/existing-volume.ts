@@ -26,8 +26,11 @@ export async function isReservedFor(
   return isReserved(reference, claimReference(claim));
 }
 
-/** Whether Kubernetes binds the claim to a volume that is reserved for it. Where it does not, the claim is to have another one. */
-export function isFitFor({ spec: wanted }: PersistentVolumeClaim, { spec }: PersistentVolume): boolean {
+/**
+ * Whether kube-controller-manager would bind the claim to this volume, which is reserved for it: size, volume mode, access modes
+ * and attributes class.
+ */
+export function canBind({ spec: wanted }: PersistentVolumeClaim, { spec }: PersistentVolume): boolean {
   return (
     quantityBytes(spec.capacity?.['storage'] ?? 0) >= quantityBytes(wanted.resources?.requests?.['storage'] ?? 0) &&
     (spec.volumeMode ?? 'Filesystem') === (wanted.volumeMode ?? 'Filesystem') &&

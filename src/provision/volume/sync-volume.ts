@@ -9,6 +9,7 @@ import type { Informer } from '../../kube/cache/informer.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { LastErrors } from '../claim/last-errors.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
+import { CacheFreshness, maxStalenessMs } from './cache-freshness.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
 import { volumeFinalizer } from '../keys.ts';
 import { type PersistentVolume, persistentVolumes } from '../objects.ts';
@@ -19,7 +20,6 @@ import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
 import { LiveReadPermit } from './save-guard.ts';
 import { shouldDelete } from './should-delete.ts';
-import { promptMs, ShownUntil } from './shown-until.ts';
 import { storedVolume } from './stored-volume.ts';
 import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import { volumeReference } from './volume-reference.ts';
@@ -65,15 +65,15 @@ export class VolumeSyncer {
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
   /** Volumes whose deletion was tried and has failed, by name. */
   readonly #failed = new Set<string>();
-  readonly #shownUntil = new ShownUntil();
+  readonly #freshness = new CacheFreshness();
 
   constructor(options: VolumeSyncerOptions) {
     this.#options = options;
   }
 
-  /** An event has shown a volume, of whatever provisioner. */
-  shown(volume: PersistentVolume): void {
-    this.#shownUntil.note(volume, this.#options.clock.wallMs());
+  /** A watch event of a volume, of whatever provisioner. */
+  volumeEvent(volume: PersistentVolume): void {
+    this.#freshness.note(volume, this.#options.clock.wallMs());
   }
 
   /** The cache dropped the volume. */
@@ -132,15 +132,14 @@ export class VolumeSyncer {
   }
 
   /**
-   * Reads the volume live before a deletion is repeated, which may be hours after the first attempt, where neither it nor another one
-   * was released within the last seconds, and while the cache does not follow the API server: meanwhile somebody may have decided to
-   * keep it, which the cache of a process that was paused, or whose watch is late, does not show yet, or a backup was restored in which
-   * a claim has it. Nothing is deleted until that succeeds.
+   * Reads the volume live unless this is the first attempt, the cache follows the API server, and it is fresh for this
+   * volume: somebody may have set it to Retain, or a restored backup may have a claim that uses it. Nothing is deleted until
+   * the read succeeds.
    */
   async #isStillToDelete(volume: PersistentVolume, signal: AbortSignal): Promise<boolean> {
     const { volumes, clock } = this.#options;
     const isFirst = !this.#failed.has(volume.metadata.name);
-    const isCertain = isFirst && volumes.isFollowing && this.#shownUntil.isRecent(volume, clock.wallMs());
+    const isCertain = isFirst && volumes.isFollowing && this.#freshness.isFresh(volume, clock.wallMs());
     return isCertain || (await this.#isLiveToDelete(volume, signal));
   }
 
@@ -198,10 +197,10 @@ export class VolumeSyncer {
     const read = async (): Promise<void> => {
       const isLive = !quiet.mustWait(volume) && (await this.#isLiveToDelete(volume, signal));
       if (isLive && (await sharedStorage?.mustWait(volume, signal)) !== true) return; // by now the cache has caught up
-      throw new Error('the volume was changed while this process was paused, or is to be kept for now');
+      throw new Error('the volume has changed since it was read from the cache, or is to be kept for now');
     };
     const permit = withRecheck(this.#options.permit, read);
-    const recent = new LiveReadPermit({ clock, beganAt: seenAt, validMs: promptMs, read });
+    const recent = new LiveReadPermit({ clock, beganAt: seenAt, validMs: maxStalenessMs, read });
     return permit === undefined ? recent : allOf([permit, recent]);
   }
 

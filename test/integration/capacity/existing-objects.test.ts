@@ -5,8 +5,8 @@ import type { OwnerReference } from '../../../src/kube/kube-object.ts';
 import { Gi, owner, Rig, type StoredCapacity, zone } from './rig.ts';
 
 const base = (rig: Rig): void => rig.base();
-/** News of capacity objects come half a second late. */
-const lateNews = ({ server }: Rig): void => {
+/** Watch events of capacity objects arrive half a second late. */
+const lateEvents = ({ server }: Rig): void => {
   server.faults.add({
     match: { resource: 'csistoragecapacities', watch: true },
     action: { type: 'watchDelay', ms: 500 },
@@ -376,7 +376,7 @@ describe('an owner that was replaced, such as by kubectl delete --cascade=orphan
     assert.deepEqual(ownersOf(rig), [replaced]);
   });
 
-  test('is written once it is there, and nothing in its place until then', async () => {
+  test('while there is no owner, objects are published without one; the new owner is added once it exists', async () => {
     let find = (): Promise<OwnerReference> => Promise.reject(new Error('nothing controls the Pod'));
     await using rig = await Rig.start({ prepare: base, findOwner: () => find() });
     await rig.clock.advance(60_000);
@@ -393,7 +393,7 @@ describe('an owner that was replaced, such as by kubectl delete --cascade=orphan
     assert.deepEqual(ownersOf(rig), [replaced]);
   });
 
-  test('stays as it was while the API server does not say', async () => {
+  test('the last known owner is kept while the look-up fails', async () => {
     const away = new Error('get object', { cause: new Error('unavailable') });
     await using rig = await Rig.start({ prepare: base, findOwner: () => Promise.reject(away) });
     await rig.clock.advance(60_000);
@@ -405,9 +405,9 @@ describe('an owner that was replaced, such as by kubectl delete --cascade=orphan
   });
 });
 
-describe('between a write and the news of it', () => {
+describe('between a write and its watch event', () => {
   test('an object that was just made is not made again', async () => {
-    await using rig = await Rig.start({ prepare: lateNews });
+    await using rig = await Rig.start({ prepare: lateEvents });
     rig.base();
     await rig.until('the object', () => rig.writes.some(({ status }) => status === 201));
     rig.controller.refreshClass('sc');
@@ -420,7 +420,7 @@ describe('between a write and the news of it', () => {
   });
 
   test('of two processes that made an object each, such as in a rolling update, both keep the same one', async () => {
-    await using first = await Rig.start({ prepare: lateNews });
+    await using first = await Rig.start({ prepare: lateEvents });
     await using second = await Rig.start({ server: { api: first.server, url: first.url } });
     first.base();
     await Promise.all([first, second].map((rig) => rig.until('a question', () => rig.calls.length > 0)));

@@ -527,7 +527,7 @@ describe('a class that changes while a volume may be in progress', () => {
     assert.equal(backend.plans.length, 1);
   });
 
-  test('leaves a volume that is to be kept when it is recreated with the policy Retain', async () => {
+  test('gives the volume the policy Retain when it is recreated with it', async () => {
     const scene = await recoveryScene({ class: { reclaimPolicy: 'Delete' } });
     await using rig = scene.rig;
     const { backend, passPause, name } = scene;

@@ -231,7 +231,7 @@ describe('a record that is found at the start', () => {
     assert.equal(scene.journal.records.get(scene.uid)?.phase, 'stuck');
   });
 
-  test('of a claim that moved to another instance is reported, not closed, when the claim is bound to the volume of that one', async () => {
+  test("of a claim that moved becomes stuck when the claim is bound to the other instance's volume", async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
     await using rig = scene.rig;
     scene.backend.isElsewhere = ({ spec }) => spec.csi?.volumeHandle === 'of-another-node';
@@ -244,7 +244,7 @@ describe('a record that is found at the start', () => {
     assert.equal(scene.journal.records.get(scene.uid)?.phase, 'stuck');
   });
 
-  test('of a claim that moved to another instance is reported, not closed, when the claim is gone', async () => {
+  test('of a claim that moved becomes unproved when the claim is gone', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
     await using rig = scene.rig;
     scene.backend.isElsewhere = ({ spec }) => spec.csi?.volumeHandle === 'of-another-node';

@@ -393,7 +393,9 @@ describe('deletions that fail', () => {
       const former = rig.volume('v')?.metadata.uid;
       permit.lose(() => change(rig));
       rig.startOnly();
-      await rig.until('the event', () => rig.events.some(({ message }) => message.includes('this process was paused')));
+      await rig.until('the event', () =>
+        rig.events.some(({ message }) => message.includes('since it was read from the cache')),
+      );
       assert.ok(!rig.provisioner.deletions.some(({ metadata: { uid } }) => uid === former));
     });
   }

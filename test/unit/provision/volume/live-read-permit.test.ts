@@ -25,7 +25,7 @@ describe('a live read before a save', () => {
     assert.equal(permit.isValid, false);
   });
 
-  test('that began before may count for less, and a later one as ever', async () => {
+  test('an initial read may have a shorter validity; later reads have the default one', async () => {
     const { now, clock } = scene();
     const permit = new LiveReadPermit({ clock, read: () => Promise.resolve(), beganAt: { ...now }, validMs: 2000 });
     now.monotonicMs += 2001;
