@@ -1,3 +1,4 @@
+import { type Moment, passedMs } from '../../base/permit.ts';
 import type { PersistentVolume } from '../objects.ts';
 
 /**
@@ -11,17 +12,19 @@ export const maxStalenessMs = 2000;
  * order. So while many are released, those that wait in the queue need no live read.
  */
 export class CacheFreshness {
-  #wallMs = -Infinity;
+  /** Changes until then are in the cache. */
+  #reachedAt: Moment | undefined;
 
   /** A watch event of a volume has arrived. */
-  note({ status }: PersistentVolume, nowMs: number): void {
-    const changedMs = Date.parse(status?.lastPhaseTransitionTime ?? '');
-    if (changedMs > this.#wallMs) this.#wallMs = Math.min(changedMs, nowMs); // clocks differ
+  note({ status }: PersistentVolume, now: Moment): void {
+    const ageMs = Math.max(now.wallMs - Date.parse(status?.lastPhaseTransitionTime ?? ''), 0); // clocks differ
+    const at = { monotonicMs: now.monotonicMs - ageMs, wallMs: now.wallMs - ageMs };
+    if (!Number.isNaN(ageMs) && at.monotonicMs > (this.#reachedAt?.monotonicMs ?? -Infinity)) this.#reachedAt = at;
   }
 
   /** Whether the cache has caught up for this volume. Always true without lastPhaseTransitionTime (before Kubernetes 1.29). */
-  isFresh({ status }: PersistentVolume, nowMs: number): boolean {
-    const releasedMs = Date.parse(status?.lastPhaseTransitionTime ?? '');
-    return Number.isNaN(releasedMs) || nowMs - Math.max(releasedMs, this.#wallMs) <= maxStalenessMs;
+  isFresh({ status }: PersistentVolume, now: Moment): boolean {
+    if (status?.lastPhaseTransitionTime === undefined) return true;
+    return this.#reachedAt !== undefined && passedMs(this.#reachedAt, now) <= maxStalenessMs;
   }
 }

@@ -134,26 +134,20 @@ export class LiveReadPermit implements Permit {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
   readonly #read: () => Promise<void>;
   #beganAt: Moment | undefined;
-  #validMs: number;
 
-  /**
-   * @param options.beganAt - when a read that has succeeded already began. Default: there was none yet.
-   * @param options.validMs - for how long that one counts, in milliseconds. Default: as long as the later ones.
-   */
+  /** @param options.beganAt - when a read that has succeeded already began. Default: there was none yet. */
   constructor(options: {
     clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
     read: () => Promise<void>;
     beganAt?: Moment | undefined;
-    validMs?: number;
   }) {
     this.#clock = options.clock;
     this.#read = options.read;
     this.#beganAt = options.beganAt;
-    this.#validMs = options.validMs ?? maxAgeMs;
   }
 
   get isValid(): boolean {
-    return this.#beganAt !== undefined && passedMs(this.#beganAt, momentOf(this.#clock)) <= this.#validMs;
+    return this.#beganAt !== undefined && passedMs(this.#beganAt, momentOf(this.#clock)) <= maxAgeMs;
   }
 
   /** Reads again. @throws what the read throws. */
@@ -161,6 +155,5 @@ export class LiveReadPermit implements Permit {
     const beganAt = momentOf(this.#clock);
     await this.#read();
     this.#beganAt = beganAt;
-    this.#validMs = maxAgeMs;
   }
 }

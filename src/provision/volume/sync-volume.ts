@@ -1,7 +1,7 @@
 /** The sync of a volume: keep its finalizer right, and delete its storage once it is released. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { allOf, type Moment, momentOf, type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
+import { allOf, type Moment, momentOf, passedMs, type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
 import { failedRequestOf, isRejection } from '../../kube/client/failed-request.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
@@ -16,9 +16,9 @@ import { type PersistentVolume, persistentVolumes } from '../objects.ts';
 import { ownsVolume } from './owns-volume.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, type Provisioner } from '../provisioner.ts';
+import type { Recoverable } from '../recoverable.ts';
 import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
-import { LiveReadPermit } from './save-guard.ts';
 import { shouldDelete } from './should-delete.ts';
 import { storedVolume } from './stored-volume.ts';
 import { causeAnnotation, type MeaningOf } from '../meaning.ts';
@@ -27,7 +27,7 @@ import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume
 
 export interface VolumeSyncerOptions {
   isKnownProvisioner: (name: string) => boolean;
-  provisioner: Pick<Provisioner, 'delete' | 'shouldDelete'>;
+  provisioner: Pick<Provisioner, 'delete' | 'shouldDelete'> & Pick<Recoverable, 'isElsewhere'>;
   observer: Required<ProvisionObserver>;
   volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
   client: KubeClient;
@@ -51,7 +51,7 @@ export interface VolumeSyncerOptions {
 }
 
 interface DeletionContext {
-  /** When the cache was read. */
+  /** When the cache was read, or the volume live. */
   seenAt: Moment;
   signal: AbortSignal;
 }
@@ -73,7 +73,7 @@ export class VolumeSyncer {
 
   /** A watch event of a volume, of whatever provisioner. */
   volumeEvent(volume: PersistentVolume): void {
-    this.#freshness.note(volume, this.#options.clock.wallMs());
+    this.#freshness.note(volume, momentOf(this.#options.clock));
   }
 
   /** The cache dropped the volume. */
@@ -103,7 +103,7 @@ export class VolumeSyncer {
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
     const { volumes, provisioner, isKnownProvisioner, addFinalizer, quiet, sharedStorage, clock } = this.#options;
-    const seenAt = momentOf(clock);
+    let seenAt = momentOf(clock);
     const cached = volumes.get(name);
     if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
     const deleted = this.#deleted.get(name);
@@ -124,7 +124,10 @@ export class VolumeSyncer {
       return;
     }
     if (quiet.mustWait(volume)) return;
-    if (!(await this.#isStillToDelete(volume, signal))) return;
+    if (!this.#isCertain(volume)) {
+      if (!(await this.#isLiveToDelete(volume, signal))) return;
+      seenAt = momentOf(clock);
+    }
     if ((await sharedStorage?.mustWait(volume, signal)) === true) return;
     this.#failed.add(name);
     await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, { seenAt, signal })));
@@ -132,15 +135,14 @@ export class VolumeSyncer {
   }
 
   /**
-   * Reads the volume live unless this is the first attempt, the cache follows the API server, and it is fresh for this
-   * volume: somebody may have set it to Retain, or a restored backup may have a claim that uses it. Nothing is deleted until
-   * the read succeeds.
+   * Whether the cache is enough to delete the storage: at the first attempt, while it follows the API server and is fresh for this
+   * volume. Otherwise the volume is read live: somebody may have set it to Retain, or a restored backup may have a claim that uses it.
+   * What another instance has made is not deleted here.
    */
-  async #isStillToDelete(volume: PersistentVolume, signal: AbortSignal): Promise<boolean> {
-    const { volumes, clock } = this.#options;
-    const isFirst = !this.#failed.has(volume.metadata.name);
-    const isCertain = isFirst && volumes.isFollowing && this.#freshness.isFresh(volume, clock.wallMs());
-    return isCertain || (await this.#isLiveToDelete(volume, signal));
+  #isCertain(volume: PersistentVolume): boolean {
+    const { volumes, provisioner, clock } = this.#options;
+    if (this.#failed.has(volume.metadata.name) || !volumes.isFollowing) return false;
+    return provisioner.isElsewhere?.(volume) === true || this.#freshness.isFresh(volume, momentOf(clock));
   }
 
   async #isLiveToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
@@ -199,8 +201,20 @@ export class VolumeSyncer {
       if (isLive && (await sharedStorage?.mustWait(volume, signal)) !== true) return; // by now the cache has caught up
       throw new Error('the volume has changed since it was read from the cache, or is to be kept for now');
     };
+    let freshAt = seenAt;
+    const recent: Permit = {
+      get isValid() {
+        return passedMs(freshAt, momentOf(clock)) <= maxStalenessMs;
+      },
+      renewed: async () => {
+        const beganAt = momentOf(clock);
+        await read();
+        // paused meanwhile, or it had to wait: with a low limit of requests each read may, so two of them are enough
+        if (passedMs(beganAt, momentOf(clock)) > maxStalenessMs) await read();
+        freshAt = momentOf(clock);
+      },
+    };
     const permit = withRecheck(this.#options.permit, read);
-    const recent = new LiveReadPermit({ clock, beganAt: seenAt, validMs: maxStalenessMs, read });
     return permit === undefined ? recent : allOf([permit, recent]);
   }
 

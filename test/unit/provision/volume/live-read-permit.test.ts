@@ -25,16 +25,6 @@ describe('a live read before a save', () => {
     assert.equal(permit.isValid, false);
   });
 
-  test('an initial read may have a shorter validity; later reads have the default one', async () => {
-    const { now, clock } = scene();
-    const permit = new LiveReadPermit({ clock, read: () => Promise.resolve(), beganAt: { ...now }, validMs: 2000 });
-    now.monotonicMs += 2001;
-    assert.equal(permit.isValid, false);
-    await permit.renewed();
-    now.monotonicMs += 10_000;
-    assert.equal(permit.isValid, true);
-  });
-
   for (const clock of ['monotonicMs', 'wallMs'] as const) {
     test(`counts for ten seconds of the clock ${clock}`, async () => {
       const { permit, now } = scene();
