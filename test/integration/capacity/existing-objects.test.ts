@@ -376,7 +376,7 @@ describe('an owner that was replaced, such as by kubectl delete --cascade=orphan
     assert.deepEqual(ownersOf(rig), [replaced]);
   });
 
-  test('while there is no owner, objects are published without one; the new owner is added once it exists', async () => {
+  test('while there is no owner, no objects are created; they get the new owner once it exists', async () => {
     let find = (): Promise<OwnerReference> => Promise.reject(new Error('nothing controls the Pod'));
     await using rig = await Rig.start({ prepare: base, findOwner: () => find() });
     await rig.clock.advance(60_000);
