@@ -29,12 +29,16 @@ async function main(): Promise<number> {
 journal ${journal ?? 'as by default'}, seed ${JSON.stringify(options.seed)}
 disturbances: ${[...disturbances].join(', ')}`);
   const logFolder = options.logFolder ?? mkdtempSync(path.join(tmpdir(), 'chaos-logs-'));
-  const report = await runChaos({ ...options, logFolder, other }, console.log);
-  print(report);
-  const { findings, audit } = report;
-  const isGood = isClean(findings) && audit.deleted === audit.leaked && audit.destroyed.length === 0;
-  if (isGood && options.logFolder === undefined) rmSync(logFolder, { recursive: true });
-  else console.log(`\nlogs: ${logFolder}`);
+  let isGood = false;
+  try {
+    const report = await runChaos({ ...options, logFolder, other }, console.log);
+    print(report);
+    const { findings, audit } = report;
+    isGood = isClean(findings) && audit.deleted === audit.leaked && audit.destroyed.length === 0;
+  } finally {
+    if (isGood && options.logFolder === undefined) rmSync(logFolder, { recursive: true });
+    else console.log(`\nlogs: ${logFolder}`);
+  }
   return isGood ? 0 : 1;
 }
 
