@@ -6,7 +6,7 @@ import type { TopologyHook } from '../../../src/csi/topology/topology-hook.ts';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { Rig as CsiRig } from '../../support/csi-rig.ts';
 import { recoveryScene } from '../provision/recovery-scene.ts';
-import { annotation, resource } from '../provision/rig.ts';
+import { annotation } from '../provision/rig.ts';
 
 /** A claim for which a node is selected, or none, a driver with topology, and the controller between them. */
 async function startScene(node = '') {
@@ -85,11 +85,8 @@ describe('the next request for a claim', () => {
     driver.next('CreateVolume', new DriverFailure(status.DEADLINE_EXCEEDED, 'said the driver'));
     await rig.start();
     move('b');
-    const { uid } = rig.class('c1')?.metadata ?? {};
-    rig.api.delete(resource.classes, { name: 'c1' });
-    rig.addClass('c1', { parameters: { type: 'new' } });
+    await rig.recreateClass('c1', { parameters: { type: 'new' } });
     select('n2');
-    await rig.until('the cache', () => ![undefined, uid].includes(rig.classInCache('c1')));
     await rig.until('the cache', () => rig.claimInCache('a')?.metadata.annotations?.[annotation.node] === 'n2');
     await scene.volume();
     const [first, second, ...more] = driver.callsOf('CreateVolume');

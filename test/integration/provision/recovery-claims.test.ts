@@ -517,10 +517,7 @@ describe('a class that changes while a volume may be in progress', () => {
     const { backend, passPause, name } = scene;
     backend.fulfilSteps.push(unclear());
     await rig.start();
-    const { uid } = rig.class('c1')?.metadata ?? {};
-    rig.api.delete(resource.classes, { name: 'c1' });
-    rig.addClass('c1', { parameters: { of: 'after' } });
-    await rig.until('the cache', () => ![undefined, uid].includes(rig.classInCache('c1')));
+    await rig.recreateClass('c1', { parameters: { of: 'after' } });
     await passPause();
     await rig.until('the volume', () => rig.volume(name));
     assert.deepEqual(backend.storage.get(name)?.parameters, { of: 'before' });
@@ -533,10 +530,7 @@ describe('a class that changes while a volume may be in progress', () => {
     const { backend, passPause, name } = scene;
     backend.fulfilSteps.push(unclear());
     await rig.start();
-    const { uid } = rig.class('c1')?.metadata ?? {};
-    rig.api.delete(resource.classes, { name: 'c1' });
-    rig.addClass('c1', { reclaimPolicy: 'Retain' });
-    await rig.until('the cache', () => ![undefined, uid].includes(rig.classInCache('c1')));
+    await rig.recreateClass('c1', { reclaimPolicy: 'Retain' });
     await passPause();
     const volume = await rig.until('the volume', () => rig.volume(name));
     assert.equal(volume.spec.persistentVolumeReclaimPolicy, 'Retain');

@@ -288,6 +288,14 @@ export class Rig implements AsyncDisposable {
     return this.#informers?.classes.get(name)?.metadata.uid;
   }
 
+  /** Deletes a class and creates one of its name. Resolves once the controller sees that; only with a manual clock. */
+  async recreateClass(name: string, fields: Partial<Omit<StorageClass, 'metadata'>>): Promise<void> {
+    const { uid } = this.class(name)?.metadata ?? {};
+    this.api.delete(resource.classes, { name });
+    this.addClass(name, fields);
+    await this.until('the cache', () => ![undefined, uid].includes(this.classInCache(name)));
+  }
+
   /** A claim as the controller sees it; only with a manual clock. */
   claimInCache(name: string): PersistentVolumeClaim | undefined {
     return this.#informers?.claims.get(`ns/${name}`);
