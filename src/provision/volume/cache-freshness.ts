@@ -1,4 +1,5 @@
-import { type Moment, passedMs } from '../../base/permit.ts';
+import type { Clock } from '../../base/clock.ts';
+import { type Moment, momentOf, passedMs } from '../../base/permit.ts';
 import type { PersistentVolume } from '../objects.ts';
 
 /**
@@ -12,19 +13,26 @@ export const maxStalenessMs = 2000;
  * order. So while many are released, those that wait in the queue need no live read.
  */
 export class CacheFreshness {
+  readonly #clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
   /** Changes until then are in the cache. */
   #reachedAt: Moment | undefined;
 
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'wallMs'>) {
+    this.#clock = clock;
+  }
+
   /** A watch event of a volume has arrived. */
-  note({ status }: PersistentVolume, now: Moment): void {
-    const ageMs = Math.max(now.wallMs - Date.parse(status?.lastPhaseTransitionTime ?? ''), 0); // clocks differ
+  note({ status }: PersistentVolume): void {
+    if (status?.lastPhaseTransitionTime === undefined) return;
+    const now = momentOf(this.#clock);
+    const ageMs = Math.max(now.wallMs - Date.parse(status.lastPhaseTransitionTime), 0); // clocks differ
     const at = { monotonicMs: now.monotonicMs - ageMs, wallMs: now.wallMs - ageMs };
-    if (!Number.isNaN(ageMs) && at.monotonicMs > (this.#reachedAt?.monotonicMs ?? -Infinity)) this.#reachedAt = at;
+    if (at.monotonicMs > (this.#reachedAt?.monotonicMs ?? -Infinity)) this.#reachedAt = at;
   }
 
   /** Whether the cache has caught up for this volume. Always true without lastPhaseTransitionTime (before Kubernetes 1.29). */
-  isFresh({ status }: PersistentVolume, now: Moment): boolean {
+  isFresh({ status }: PersistentVolume): boolean {
     if (status?.lastPhaseTransitionTime === undefined) return true;
-    return this.#reachedAt !== undefined && passedMs(this.#reachedAt, now) <= maxStalenessMs;
+    return this.#reachedAt !== undefined && passedMs(this.#reachedAt, momentOf(this.#clock)) <= maxStalenessMs;
   }
 }

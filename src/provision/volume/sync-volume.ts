@@ -65,15 +65,16 @@ export class VolumeSyncer {
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
   /** Volumes whose deletion was tried and has failed, by name. */
   readonly #failed = new Set<string>();
-  readonly #freshness = new CacheFreshness();
+  readonly #freshness: CacheFreshness;
 
   constructor(options: VolumeSyncerOptions) {
     this.#options = options;
+    this.#freshness = new CacheFreshness(options.clock);
   }
 
   /** A watch event of a volume, of whatever provisioner. */
   volumeEvent(volume: PersistentVolume): void {
-    this.#freshness.note(volume, momentOf(this.#options.clock));
+    this.#freshness.note(volume);
   }
 
   /** The cache dropped the volume. */
@@ -140,9 +141,9 @@ export class VolumeSyncer {
    * What another instance has made is not deleted here.
    */
   #isCertain(volume: PersistentVolume): boolean {
-    const { volumes, provisioner, clock } = this.#options;
+    const { volumes, provisioner } = this.#options;
     if (this.#failed.has(volume.metadata.name) || !volumes.isFollowing) return false;
-    return provisioner.isElsewhere?.(volume) === true || this.#freshness.isFresh(volume, momentOf(clock));
+    return provisioner.isElsewhere?.(volume) === true || this.#freshness.isFresh(volume);
   }
 
   async #isLiveToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
@@ -202,19 +203,20 @@ export class VolumeSyncer {
       throw new Error('the volume has changed since it was read from the cache, or is to be kept for now');
     };
     let freshAt = seenAt;
+    const renew = async (): Promise<void> => {
+      const beganAt = momentOf(clock);
+      await read();
+      // paused meanwhile, or it had to wait: with a low limit of requests each read may, so two of them are enough
+      if (passedMs(beganAt, momentOf(clock)) > maxStalenessMs) await read();
+      freshAt = momentOf(clock);
+    };
     const recent: Permit = {
       get isValid() {
         return passedMs(freshAt, momentOf(clock)) <= maxStalenessMs;
       },
-      renewed: async () => {
-        const beganAt = momentOf(clock);
-        await read();
-        // paused meanwhile, or it had to wait: with a low limit of requests each read may, so two of them are enough
-        if (passedMs(beganAt, momentOf(clock)) > maxStalenessMs) await read();
-        freshAt = momentOf(clock);
-      },
+      renewed: renew,
     };
-    const permit = withRecheck(this.#options.permit, read);
+    const permit = withRecheck(this.#options.permit, renew);
     return permit === undefined ? recent : allOf([permit, recent]);
   }
 
@@ -295,7 +297,7 @@ export class VolumeSyncer {
   async #release({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<void> {
     const cached = this.#options.volumes.get(name); // others may have changed the list since
     const finalizers = cached?.metadata.finalizers ?? [];
-    if (cached?.metadata.uid !== uid || cached === undefined || !finalizers.includes(volumeFinalizer)) return;
+    if (cached === undefined || cached.metadata.uid !== uid || !finalizers.includes(volumeFinalizer)) return;
     try {
       await this.#patchFinalizers(cached, removeFinalizer(finalizers), signal);
     } catch (error) {
