@@ -2,6 +2,7 @@
 import {
   type Clock,
   errnoOf,
+  KeyedLocks,
   type LockNotes,
   type Logger,
   NotDirectoryError,
@@ -35,6 +36,8 @@ export interface ShareGuardOptions {
 
 export class ShareGuard {
   readonly #options: ShareGuardOptions;
+  /** One at a time: of two that write an identity, the later one could be killed and leave a file that nobody removes. */
+  readonly #settling = new KeyedLocks();
   #accepted: string | undefined;
   /** The root of a share that was accepted although no file can be created there. */
   #unwritable: string | undefined;
@@ -51,9 +54,13 @@ export class ShareGuard {
    * @throws {ShareError} for an export that must not be used; the error of a request or of the file system, when that is not known.
    */
   async check(root: OpenedDirectory, signal: AbortSignal): Promise<void> {
+    if (await this.#isKnown(root, await readIdentity(root))) return;
+    await this.#settling.run(identityFile, () => this.#settleUnlessKnown(root, signal), { signal });
+  }
+
+  async #settleUnlessKnown(root: OpenedDirectory, signal: AbortSignal): Promise<void> {
     const seen = await readIdentity(root);
-    if (seen !== undefined && seen === this.#accepted) return;
-    if (seen === undefined && this.#unwritable !== undefined && this.#unwritable === (await placeOf(root))) return;
+    if (await this.#isKnown(root, seen)) return;
     const { clock } = this.#options;
     const refusal = this.#refusal;
     if (refusal?.seen === seen && refusal !== undefined && clock.monotonicMs() < refusal.untilMs) throw refusal.error;
@@ -64,6 +71,11 @@ export class ShareGuard {
       if (error instanceof ShareError) this.#refusal = { seen, untilMs: clock.monotonicMs() + refusedMs, error };
       throw error;
     }
+  }
+
+  async #isKnown(root: OpenedDirectory, seen: string | undefined): Promise<boolean> {
+    if (seen !== undefined) return seen === this.#accepted;
+    return this.#unwritable !== undefined && this.#unwritable === (await placeOf(root));
   }
 
   async #settle(root: OpenedDirectory, seen: string | undefined, signal: AbortSignal): Promise<void> {

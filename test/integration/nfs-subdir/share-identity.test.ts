@@ -2,13 +2,24 @@
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { identityFile, readIdentity, writeIdentity } from '../../../provisioners/nfs-subdir/share-identity.ts';
 import { Share } from '../../../provisioners/nfs-subdir/share.ts';
 import { ShareError, shareKey } from '../../../provisioners/nfs-subdir/share-guard.ts';
 import { OpenedDirectory, ProvisionError } from '../../../src/index.ts';
 import { LockNotes } from '../../../src/run/lock-notes.ts';
+import { eventually } from '../../support/eventually.ts';
 import { shareIdentity, SubdirRig } from './rig.ts';
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
@@ -121,6 +132,19 @@ describe('the share of nfs-subdir', () => {
       await started().check(signal);
       assert.equal(remembered(), identity());
       await started().check(signal);
+    });
+
+    test('gets one from one of many attempts of a process that come at once', async (t) => {
+      createLock();
+      const share = started();
+      const made = new Set<string>();
+      const watcher = watch(rig.mount, (_event, name) => made.add(String(name)));
+      t.after(() => watcher.close());
+      await Promise.all(Array.from({ length: 12 }, () => share.check(signal)));
+      rig.write('last');
+      await eventually(() => assert.ok(made.has('last')));
+      const drafts = [...made].filter((name) => name.startsWith(`${identityFile}.`));
+      assert.equal(drafts.length, 1, 'files from which it is made');
     });
 
     test('gets one and the same from many that come at once, some of which are killed', async () => {
