@@ -65,7 +65,7 @@ export interface ProvisionControllerOptions {
   permit?: Permit | undefined;
   /**
    * The longest time that one call may keep the backend busy, in milliseconds, also after nobody waits for it any more. After a take-over nothing that an earlier process may be making is
-   * deleted before, but for no longer than a minute; what was deleted is revoked a second time after 1.5 times this time. Default
+   * deleted for 1.5 times this time, but for no longer than a minute; what was deleted sooner is revoked a second time then. Default
    * 300,000.
    */
   maxCallMs?: number;

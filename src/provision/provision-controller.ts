@@ -84,7 +84,7 @@ export class ProvisionController {
 
   /** The plans of the volumes that are recorded and may be in progress: what they are made from is in use. */
   *openPlans(): Generator<Plan> {
-    for (const { record } of this.#parts.intents.list()) if (mayBeMade(record)) yield record.plan;
+    for (const { record, served } of this.#parts.intents.list()) if (!served && mayBeMade(record)) yield record.plan;
   }
 
   /**

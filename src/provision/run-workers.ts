@@ -28,6 +28,8 @@ export interface WorkersOptions {
   describe?: (key: string) => object;
   /** Further fields of the log line about a failed sync. Default: none. */
   describeError?: (error: unknown) => object;
+  /** Min pause after a failed sync of the key, in milliseconds, where the back-off is shorter. Default: 0. */
+  minPauseMs?: (key: string) => number;
 }
 
 /**
@@ -84,7 +86,7 @@ async function syncKey(key: string, options: WorkersOptions): Promise<void> {
     const failures = queue.failures(key);
     const fields = { ...named, failures, threshold: failureThreshold, ...options.describeError?.(error), err: error };
     if (failureThreshold === 0 || failures < failureThreshold) {
-      queue.addRateLimited(key);
+      queue.addRateLimited(key, options.minPauseMs?.(key));
       logger.warn(fields, `Error syncing ${what}, trying again`);
     } else {
       onGiveUp?.(key);

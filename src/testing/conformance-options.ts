@@ -77,8 +77,8 @@ export interface TestProvisionerOptions {
   /** How often a process is killed at the same step, where the next one comes there again. Default 2. */
   kills?: number;
   /**
-   * How long a difference between storage and volumes may last, in milliseconds. After a crash nothing is deleted for `maxCallMs`, at
-   * most for a minute: give that and half a minute more. Default 120,000.
+   * How long a difference between storage and volumes may last, in milliseconds. After a crash nothing is deleted for 1.5 times
+   * `maxCallMs`, at most for a minute: give that and half a minute more. Default 120,000.
    */
   settleMs?: number;
   /** How many stories run at once. Default: as many as there are processors, at most 4. */

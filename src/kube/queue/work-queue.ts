@@ -126,9 +126,9 @@ export class WorkQueue {
     this.#arm();
   }
 
-  /** The key failed: it comes back when the limiter says. */
-  addRateLimited(key: string): void {
-    this.addAfter(key, this.#limiter.when(key));
+  /** The key failed: it comes back when the limiter says, or in `minMs` milliseconds if that is later. */
+  addRateLimited(key: string, minMs = 0): void {
+    this.addAfter(key, Math.max(this.#limiter.when(key), minMs));
   }
 
   /** The key succeeded: its failures no longer count. A delayed add is not cancelled. */

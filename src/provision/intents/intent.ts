@@ -61,11 +61,14 @@ export interface Intent {
   /** It is left to the revoker; the claim waits, but not for a second revoke. */
   revoking: boolean;
   /**
-   * Nothing is deleted before this monotonic time, so that calls of other processes have ended. One that came later than the
-   * deletion would make the storage again.
+   * Nothing is deleted before this monotonic time, so that calls of other processes have ended, or those of an attempt to undo it. One
+   * that came later than the deletion would make the storage again.
    */
   deleteNotBeforeMs: number;
-  /** Nor is the storage of a saved volume before this monotonic time. An adoption does not put it off. */
+  /**
+   * Nor is the storage of a saved volume before this monotonic time, so that calls that were given up have ended. An adoption does not
+   * put it off.
+   */
   keptUntilMs: number;
   /** The PersistentVolume is there; the record is closed at `keptUntilMs`. */
   served: boolean;
@@ -81,15 +84,21 @@ export interface Intent {
  */
 const noticeMs = 10_000;
 
-/** Max time without deletions after a take-over, in milliseconds: the calls of a dead process have lost their connection by then. */
+/**
+ * Max time for which a deletion waits until no call can make the storage again, in milliseconds: the calls of a dead process have
+ * lost their connection by then, and what a slower one makes again is found by the second look.
+ */
 const maxHoldMs = 60_000;
 
 /** A call that nobody waits for any more ends within this multiple of the time that a call may take. */
 const lateFactor = 1.5;
 
-/** How long nothing is deleted after a take-over, in milliseconds. */
+/**
+ * How long nothing is deleted after a take-over, in milliseconds. Where no call can last longer, the storage is deleted once, and not
+ * looked for again: to find it by its name means to make it.
+ */
 export function holdMs(maxCallMs: number): number {
-  return Math.min(maxCallMs, maxHoldMs);
+  return Math.min(lateFactor * maxCallMs, maxHoldMs);
 }
 
 /** When a call that has just ended without a clear result can no longer run at the backend, in monotonic milliseconds. */
@@ -199,6 +208,27 @@ export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: numbe
   const endMs = nowMs + holdMs(noticeMs + maxCallMs);
   intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);
   intent.keptUntilMs = Math.max(intent.keptUntilMs, endMs);
+  intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs + noticeMs, maxCallMs));
+}
+
+/**
+ * A call that makes the storage has ended without a clear result. Until it can no longer run at the backend, but for no longer than
+ * after a take-over, the storage stays if its volume is saved and deleted again meanwhile.
+ */
+export function noteUnclear(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
+  intent.exhausted = false;
+  intent.unclearAtMs = nowMs;
+  intent.lateUntilMs = lateUntil(nowMs, maxCallMs);
+  intent.keptUntilMs = Math.max(intent.keptUntilMs, nowMs + holdMs(maxCallMs));
+}
+
+/**
+ * The last attempt to undo it had no clear result, and may have made it: the next one waits until that call has ended, unless this
+ * lasts too long, as what is deleted before would have to be deleted once more.
+ */
+export function awaitOwnCall(intent: Intent, nowMs: number): void {
+  if (intent.lateUntilMs - nowMs > maxHoldMs) return;
+  intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, intent.lateUntilMs);
 }
 
 /**
@@ -217,7 +247,7 @@ export function quietInMs(intent: Intent, nowMs: number): number {
 /**
  * What nothing is done about an intent for.
  *
- * - `earlier-call`: after a take-over, a call of an earlier process may still be under way.
+ * - `earlier-call`: a call of an earlier process may still be under way, or one of an attempt to undo it that had no clear result.
  * - `other-process`: its record is that of another process, which may be alive.
  * - `late-save`: the API server may still carry out a request that creates its PersistentVolume.
  * - `proof`: what happened to PersistentVolumes is still being read.

@@ -13,14 +13,15 @@ import type { IntentRecord } from '../intent-journal/intent-record.ts';
 import { RecentlyClosed } from './recently-closed.ts';
 import {
   awaitOthers,
+  awaitOwnCall,
   foundIntent,
   holdMs,
   type Intent,
   isLeftAlone,
   lateSaveMs,
-  lateUntil,
   mayBeSavedLate,
   newIntent,
+  noteUnclear,
   quietInMs,
   type WaitReason,
   waitReason,
@@ -320,12 +321,15 @@ export class Intents {
     return found;
   }
 
-  /** An attempt ended without a clear result: the backend may still be at work. */
+  /** A call that makes the storage ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
-    intent.exhausted = false;
-    intent.unclearAtMs = this.#nowMs;
-    intent.lateUntilMs = lateUntil(this.#nowMs, this.#options.maxCallMs);
+    noteUnclear(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
+  }
+
+  /** The last attempt to undo it had no clear result: the next one waits until its call has ended, unless that lasts too long. */
+  awaitOwnCall(intent: Intent): void {
+    awaitOwnCall(intent, this.#nowMs);
   }
 
   /**

@@ -105,7 +105,7 @@ export class Revoker {
    * @param options.claimWorkers - how many claims are worked on at the same time: at most half as many calls to the backend are made.
    */
   async run({ stop, abort, claimWorkers }: Required<RunOptions> & { claimWorkers: number }): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { intents, clock, logger } = this.#options;
     const count = maxWorkers;
     this.#slots = new Slots(Math.ceil(claimWorkers / 2));
     const sync = (uid: string, signal: AbortSignal): Promise<void> => this.#sync(uid, signal);
@@ -114,6 +114,7 @@ export class Revoker {
       timeoutMs: 0,
       what: 'volume to undo',
       describe: (uid: string) => this.#describe(uid),
+      minPauseMs: (uid: string) => this.#waitMs(intents.get(uid)),
     };
     await runWorkers({ queue: this.#queue, count, sync, stop, abort, clock, logger, ...rest });
   }
@@ -152,7 +153,7 @@ export class Revoker {
       if (this.closeServed(intent)) await this.#close(intent, signal);
       return;
     }
-    const waitMs = intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - clock.monotonicMs();
+    const waitMs = this.#waitMs(intent);
     if (waitMs > 0) {
       if (intent.owner !== 'foreign') this.#logWait(intent, waitMs);
       this.#queue.addAfter(uid, waitMs);
@@ -164,6 +165,12 @@ export class Revoker {
       this.#reportFailure(intent, error);
       await this.#afterFailure(intent, error, signal);
     }
+  }
+
+  /** How long nothing is sent to undo it, in milliseconds. */
+  #waitMs(intent: Intent | undefined): number {
+    if (intent === undefined) return 0;
+    return intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - this.#options.clock.monotonicMs();
   }
 
   /** Says when storage is deleted, and what the wait follows from; once, however often the backend comes back meanwhile. */
@@ -285,7 +292,11 @@ export class Revoker {
       return;
     }
     if (!(error instanceof ProvisionError)) throw error;
-    if (error.state === 'in-background') intents.unclear(intent);
+    // in the phase `delete` the call was one that deletes, and makes nothing
+    if (error.state === 'in-background' && intent.record.phase !== 'delete') {
+      intents.unclear(intent);
+      if (claims.byIndex(uidIndex, uid).length === 0) intents.awaitOwnCall(intent); // a claim would wait, too
+    }
     if (error.afterUnclear === 'absent' || (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
       await this.#close(intent, signal);
       return;

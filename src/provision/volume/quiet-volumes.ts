@@ -57,7 +57,7 @@ export class QuietVolumes {
     wait.isRecorded = true;
     const end = new Date(Math.ceil((clock.wallMs() + waitMs) / 1000) * 1000).toISOString();
     const message = hasEnd
-      ? `persistentvolume ${name} ${deletedAfterText} ${end}: until then a call of a previous process may still be creating its storage`
+      ? `persistentvolume ${name} ${deletedAfterText} ${end}: until then an earlier call may still be creating its storage`
       : `persistentvolume ${name} ${deletedOnceText} that may still be creating its storage`;
     recorder.event(volumeReference(volume), 'Normal', deletionWaitingReason, message, { once: true });
   }

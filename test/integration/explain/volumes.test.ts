@@ -23,7 +23,7 @@ const attached = (rig: ExplainRig): void => {
 };
 
 const earlierCallText = (end: string): string =>
-  `persistentvolume v is deleted after ${end}: until then a call of a previous process may still be creating its storage`;
+  `persistentvolume v is deleted after ${end}: until then an earlier call may still be creating its storage`;
 
 /** What the cluster has, and what `why pv/v` says of it. */
 const rows: readonly {

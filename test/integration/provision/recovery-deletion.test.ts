@@ -222,7 +222,7 @@ test('a claim that wants its volume again just before the deletion is served, an
   await clock.settle();
   await clock.advance(1000);
   await rig.until('the volume', () => rig.volume(name));
-  await rig.until('the record to be closed', () => journal.records.size === 0);
+  await scene.passUntil('the record to be closed', () => journal.records.size === 0);
   assert.deepEqual(backend.deleted, []);
   assert.deepEqual(journal.writes, ['put create', 'remove']);
 });
@@ -243,7 +243,7 @@ test('a claim that wants its volume again after the deletion was recorded is ser
   isOurs = false;
   rig.touchClaim();
   await scene.passUntil('the volume', () => rig.volume(name));
-  await rig.until('the record to be closed', () => journal.records.size === 0);
+  await scene.passUntil('the record to be closed', () => journal.records.size === 0);
   assert.deepEqual(backend.deleted, []);
   assert.deepEqual(journal.writes, ['put create', 'put unclear', 'remove']);
 });

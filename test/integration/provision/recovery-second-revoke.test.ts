@@ -205,7 +205,7 @@ describe('a volume that was deleted while a call may still make it', () => {
     rig.touchClaim();
     await rig.until('the volume', () => rig.volume(name));
     assert.equal(clock.monotonicMs(), beforeMs);
-    await rig.until('the record to be closed', () => journal.records.size === 0);
+    await scene.passUntil('the record to be closed', () => journal.records.size === 0);
     await clock.advance(10 * lateMs);
     await rig.settle();
     assert.deepEqual(backend.deleted, [handle]);
@@ -239,6 +239,106 @@ describe('a volume that was deleted while a call may still make it', () => {
   });
 });
 
+describe('an attempt to undo a volume that has no clear result', () => {
+  const started = async (timeoutMs: number): Promise<RecoveryScene> => {
+    const scene = await recoveryScene({ rig: { controller: { maxCallMs: timeoutMs } } });
+    const { rig, backend } = scene;
+    backend.fulfilSteps.push(unclear());
+    backend.revokeSteps.push(unclear());
+    await rig.start();
+    await rig.until('the attempt', () => backend.fulfils.length === 1);
+    rig.deleteClaim();
+    await rig.until('the attempt to undo it', () => backend.revokes.length > 0);
+    return scene;
+  };
+
+  test('is repeated when its call has ended, and then nothing has to be deleted twice', async () => {
+    const timeoutMs = 10_000;
+    const scene = await started(timeoutMs);
+    await using rig = scene.rig;
+    const { backend, clock, journal, name, handle, seen } = scene;
+    const startedMs = clock.monotonicMs();
+    await scene.pass(1.5 * timeoutMs - 2000);
+    rig.controller.retryFailed();
+    await rig.settle();
+    assert.equal(backend.revokes.length, 1);
+    assert.equal(seen.waiting().get('earlier-call'), 1);
+    backend.make(name, 'late');
+    await scene.undone();
+    assert.ok(clock.monotonicMs() - startedMs <= 1.5 * timeoutMs + 2000);
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.equal(backend.storage.size, 0);
+    assert.deepEqual(journal.writes, ['put create', 'put delete', 'remove']);
+  });
+
+  test('is repeated ever later while none has one', async () => {
+    const timeoutMs = 10_000;
+    const scene = await started(timeoutMs);
+    await using _rig = scene.rig;
+    const { backend, clock } = scene;
+    backend.otherwiseRevoke = unclear();
+    const times = [clock.monotonicMs()];
+    for (let count = 2; count <= 8; count++) {
+      await scene.passUntil('the next attempt', () => backend.revokes.length === count);
+      times.push(clock.monotonicMs());
+    }
+    const pauses = times.slice(1).map((time, index) => Math.round((time - (times[index] ?? 0)) / 1000));
+    assert.deepEqual(pauses, [15, 15, 15, 15, 16, 32, 64]);
+  });
+
+  test('is repeated after a pause where it was the deletion that failed, and the volume is deleted once', async () => {
+    const scene = await recoveryScene({ rig: { controller: { maxCallMs: 10_000 } } });
+    await using rig = scene.rig;
+    const { backend, clock, journal, handle } = scene;
+    backend.fulfilSteps.push(unclear());
+    backend.revokeSteps.push(async (plan, context) => {
+      await clock.sleep(15_000, { signal: context.signal }); // the first attempt's call has ended
+      backend.make(plan.name);
+      await context.beforeDelete(handle);
+      throw unclear('it is busy');
+    });
+    await rig.start();
+    await rig.until('the attempt', () => backend.fulfils.length === 1);
+    rig.deleteClaim();
+    await scene.passUntil('the attempt to delete it', () => journal.records.get(scene.uid)?.phase === 'delete');
+    const startedMs = clock.monotonicMs();
+    await scene.undone();
+    assert.ok(clock.monotonicMs() - startedMs <= 3000);
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.deepEqual(journal.writes, ['put create', 'put delete', 'put delete', 'remove']);
+  });
+
+  test('is repeated after a pause where its call may last long', async () => {
+    const scene = await started(150_000);
+    await using _rig = scene.rig;
+    const { backend, clock, handle } = scene;
+    const startedMs = clock.monotonicMs();
+    await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+    assert.ok(clock.monotonicMs() - startedMs <= 5000);
+    await scene.undone();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+  });
+
+  test('is repeated after a pause while its claim still exists, which gets another volume then', async () => {
+    const scene = await recoveryScene({ rig: { controller: { maxCallMs: 10_000 } } });
+    await using rig = scene.rig;
+    const { backend, clock } = scene;
+    let isOurs = true;
+    backend.shouldProvision = () => isOurs;
+    backend.fulfilSteps.push(unclear());
+    backend.revokeSteps.push(unclear());
+    await rig.start();
+    await rig.until('the attempt', () => backend.fulfils.length === 1);
+    isOurs = false;
+    rig.touchClaim();
+    await rig.until('the attempt to undo it', () => backend.revokes.length > 0);
+    const startedMs = clock.monotonicMs();
+    await scene.passUntil('the deletion', () => backend.deleted.length > 0);
+    assert.ok(clock.monotonicMs() - startedMs <= 5000);
+    await scene.undone();
+  });
+});
+
 test('the storage of a PersistentVolume that is reclaimed is not looked for again, as a driver may archive what it deletes', async () => {
   const scene = await recoveryScene();
   await using rig = scene.rig;
@@ -255,4 +355,28 @@ test('the storage of a PersistentVolume that is reclaimed is not looked for agai
   assert.deepEqual(backend.deleted, [handle]);
   assert.deepEqual(backend.revokes, []);
   assert.equal(backend.storage.size, 0);
+});
+
+test('a volume is reclaimed once a call that was given up before has ended, at most after a minute', async () => {
+  for (const [timeoutMs, heldMs] of [
+    [10_000, 15_000],
+    [150_000, 60_000],
+  ] as const) {
+    const scene = await recoveryScene({ rig: { controller: { maxCallMs: timeoutMs } } });
+    await using rig = scene.rig;
+    const { backend, clock, name, handle } = scene;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    await rig.start();
+    await rig.until('the attempt', () => backend.fulfils.length === 1);
+    const calledMs = clock.monotonicMs();
+    await scene.passPause();
+    await rig.until('the volume', () => rig.volume(name));
+    rig.deleteClaim();
+    rig.releaseVolume(name);
+    await scene.pass(heldMs - 1000 - (clock.monotonicMs() - calledMs));
+    assert.deepEqual(backend.deleted, []);
+    await scene.passUntil('the reclaim', () => backend.deleted.length > 0);
+    assert.ok(clock.monotonicMs() - calledMs <= heldMs + 2000);
+    assert.deepEqual(backend.deleted, [handle]);
+  }
 });

@@ -20,7 +20,7 @@ export const longTimeout = defineFinding({
         ? []
         : [
             `after a take-over nothing is deleted for ${shown(holdMs(timeoutMs))}`,
-            `a volume that is undone after a call without a clear result is undone again ${shown(lateUntil(0, timeoutMs))} later, and its record is kept until then`,
+            `a volume that is undone after a call without a clear result may be undone a second time ${shown(lateUntil(0, timeoutMs))} later, and its record is kept until then`,
           ]),
     ];
     const message = `--timeout=${formatGoDuration(values.timeout)}: ${effects.join('; ')}.`;

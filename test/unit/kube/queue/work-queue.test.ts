@@ -29,6 +29,20 @@ describe('WorkQueue', () => {
     assert.deepEqual([await queue.get(), await queue.get(), await queue.get()], ['b', 'a', 'c']);
   });
 
+  test('a key that failed comes back after the back-off, or after a longer pause that was asked for', async () => {
+    const { queue, clock } = newQueue();
+    const taken: [string, number][] = [];
+    void work(queue, clock, taken);
+    queue.addRateLimited('a', 1500);
+    await clock.advance(1500);
+    queue.addRateLimited('a', 1500);
+    await clock.advance(2000);
+    assert.deepEqual(taken, [
+      ['a', 1500],
+      ['a', 3500],
+    ]);
+  });
+
   test('a key added again before it is taken counts once', async () => {
     const { queue } = newQueue();
     queue.add('a');

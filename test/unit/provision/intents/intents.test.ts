@@ -19,6 +19,8 @@ import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-lo
 
 const { signal } = new AbortController();
 const maxCallMs = 1000;
+/** For how long nothing is deleted after a take-over, in milliseconds. */
+const heldMs = 1.5 * maxCallMs;
 
 function makeRecord(uid: string, more: Partial<IntentRecord> = {}): IntentRecord {
   return {
@@ -302,16 +304,16 @@ describe('a record that was found', () => {
     assert.equal(intent?.mayExist, true);
     assert.equal(intent.saveAttempted, true);
     assert.equal(intent.deleteSent, false);
-    assert.equal(intent.deleteNotBeforeMs - clock.monotonicMs(), maxCallMs);
+    assert.equal(intent.deleteNotBeforeMs - clock.monotonicMs(), heldMs);
   });
 
   test('keeps the storage of its name until they have ended, and until it is looked at unless it is stuck', async () => {
     const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'own' }]);
     const intent = intents.get('u1')!;
     const { name } = intent.record.volume;
-    assert.equal(intents.quietInMs(name), maxCallMs);
+    assert.equal(intents.quietInMs(name), heldMs);
     assert.equal(intents.quietInMs('another'), 0);
-    await clock.advance(maxCallMs);
+    await clock.advance(heldMs);
     assert.equal(intents.quietInMs(name), 0);
     intent.revoking = true;
     assert.equal(intents.quietInMs(name), 1000);
@@ -344,7 +346,7 @@ describe('a record that was found', () => {
     await assert.rejects(begun, ForeignIntentError);
     assert.equal(intents.get('u1')?.owner, 'foreign');
     assert.equal(intents.get('u1')?.record.createdAt, '2025-01-01T00:00:00Z');
-    assert.equal((intents.get('u1')?.keptUntilMs ?? 0) - clock.monotonicMs(), maxCallMs);
+    assert.equal((intents.get('u1')?.keptUntilMs ?? 0) - clock.monotonicMs(), heldMs);
   });
 
   test('replaces one of another process', async () => {
@@ -355,6 +357,19 @@ describe('a record that was found', () => {
     assert.equal(intents.get('u1')?.owner, 'own');
     assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
   });
+});
+
+test('the last call of a process whose record was adopted is waited for, and may make the storage later still', async () => {
+  const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'foreign' }]);
+  const intent = intents.get('u1')!;
+  await intents.takeOver(intent, signal);
+  await clock.advance(60_000);
+  intents.awaitOthers(intent);
+  const noticeMs = 10_000;
+  const endMs = clock.monotonicMs() + 1.5 * (noticeMs + maxCallMs);
+  assert.equal(intent.deleteNotBeforeMs, endMs);
+  assert.equal(intent.keptUntilMs, endMs);
+  assert.equal(intent.lateUntilMs, clock.monotonicMs() + noticeMs + 1.5 * maxCallMs);
 });
 
 test('no room is certain the second time, when the last unclear attempt must have ended', async () => {
