@@ -2,8 +2,8 @@
 import { uidIndex } from './cache/informers.ts';
 import { claimUid } from './claim/claim-fields.ts';
 import { ClaimTraces } from './claim/claim-traces.ts';
+import { InfeasibleClaims } from './claim/infeasible-claims.ts';
 import { LastErrors } from './claim/last-errors.ts';
-import { SlowSet } from './claim/slow-set.ts';
 import { ClaimSyncer } from './claim/sync-claim.ts';
 import { type ControllerBase, controllerBase } from './controller-base.ts';
 import { type ControllerQueues, controllerQueues } from './controller-queues.ts';
@@ -54,7 +54,7 @@ export function makeControllerParts(
     ...base,
     intents,
     recentlySaved: new RecentlySaved({ clock }),
-    slowSet: new SlowSet({ clock }),
+    infeasibleClaims: new InfeasibleClaims({ clock }),
     meaningOf: options.meaningOf,
     lastErrors: keepLastErrors === false ? undefined : new LastErrors(clock, kept),
     volumeErrors: keepLastErrors === false ? undefined : new LastErrors(clock, { ...kept, maxErrors: maxVolumeErrors }),
@@ -95,7 +95,7 @@ export function makeControllerParts(
     ...base,
     ...queues,
     ...saving,
-    slowSet: shared.slowSet,
+    infeasibleClaims: shared.infeasibleClaims,
     journal,
     intents,
     claimSyncer,

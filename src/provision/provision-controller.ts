@@ -93,7 +93,7 @@ export class ProvisionController {
    * that reached a failure threshold still waits until it changes. Safe to repeat.
    */
   retryFailed(): void {
-    this.#parts.slowSet.clear();
+    this.#parts.infeasibleClaims.clear();
     this.#parts.claimQueue.retrySoon(retrySpreadMs);
     this.#parts.recovery?.revoker.retrySoon(retrySpreadMs);
     this.#parts.volumeQueue.retrySoon(retrySpreadMs);

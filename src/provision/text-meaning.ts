@@ -1,6 +1,6 @@
 /** What the texts of failures and waits mean to people; who knows that is given to the controller. */
 import type { Recorder } from '../kube/events/recorder.ts';
-import { HeldBackError } from './claim/slow-set.ts';
+import { HeldBackError } from './claim/infeasible-claims.ts';
 import { waitingText } from './claim/waiting-text.ts';
 import { failedReason, waitingReason } from './event-reasons.ts';
 import { causeAnnotation, type MeaningOf, type TextMeaning } from './meaning.ts';

@@ -10,6 +10,7 @@ import { isPartialClaim } from '../cache/cached-claim.ts';
 import { claimReference, claimUid, className, selectedNode } from './claim-fields.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { currentClaim } from './current-claim.ts';
+import type { InfeasibleClaims } from './infeasible-claims.ts';
 import { uidIndex } from '../cache/informers.ts';
 import type { LastErrors } from './last-errors.ts';
 import type { MissingClasses } from './missing-classes.ts';
@@ -20,21 +21,22 @@ import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import { type ClaimDecision, shouldProvision } from './should-provision.ts';
-import type { SlowSet } from './slow-set.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 
 export interface ClaimAttemptOptions extends AdmissionOptions {
+  /** In the sidecar the `CsiProvisioner`. */
   provisioner: Omit<Provisioner, 'provision'>;
-  /** What is recorded of an attempt, and how its storage is made. */
+  /** What is recorded of an attempt, and how its storage is made: `RecordedSteps` for a `Recoverable` provisioner, else `UnrecordedSteps`. */
   steps: AttemptSteps;
   observer: Required<ProvisionObserver>;
   claims: Lister<PersistentVolumeClaim>;
   classes: Lister<StorageClass>;
   missingClasses: MissingClasses;
   rescheduler: Rescheduler;
+  /** `QueueVolumeStore` with the policy `queue`, which the sidecar has. */
   store: VolumeStore;
-  slowSet: SlowSet;
+  infeasibleClaims: InfeasibleClaims;
   /** For log lines about failures. */
   meaningOf?: MeaningOf | undefined;
   metrics: ControllerMetrics;
@@ -65,7 +67,7 @@ export class ClaimAttempt {
     if (steps.hasRecord(uid)) {
       const open = await steps.resume(uid, cached, signal);
       if (open === 'nothing-to-do') return 'recovered';
-      this.#checkSlowSet(open.options.claim);
+      this.#checkNotHeldBack(open.options.claim);
       return this.#measured(open.options.claim, () => this.#carryOut(open, signal));
     }
     const claim = cached ?? steps.keptClaim(uid);
@@ -73,7 +75,7 @@ export class ClaimAttempt {
       logger.debug({ uid }, 'Claim in work queue no longer exists');
       return 'gone';
     }
-    this.#checkSlowSet(claim);
+    this.#checkNotHeldBack(claim);
     const storageClass = await this.#decide(claim, signal);
     const outcome =
       storageClass === undefined
@@ -98,10 +100,10 @@ export class ClaimAttempt {
     return currentClaim(client, claim, signal);
   }
 
-  #checkSlowSet(claim: PersistentVolumeClaim): void {
+  #checkNotHeldBack(claim: PersistentVolumeClaim): void {
     const storageClass = this.#options.classes.get(className(claim));
     if (storageClass === undefined) return;
-    this.#options.slowSet.check(claimUid(claim), storageClass.metadata.uid ?? '');
+    this.#options.infeasibleClaims.checkNotHeldBack(claimUid(claim), storageClass.metadata.uid ?? '');
   }
 
   /** @returns the class by which the claim is to be provisioned; undefined: not now. @throws for another try, which counts as failed. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { HeldBackError } from './slow-set.ts';
+import { HeldBackError } from './infeasible-claims.ts';
 import { waitingText } from './waiting-text.ts';
 
 /** Why the last attempt for a claim ended without a volume, or that to delete a volume failed. */

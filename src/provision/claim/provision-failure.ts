@@ -4,17 +4,17 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference, claimUid, className } from './claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
+import type { InfeasibleClaims } from './infeasible-claims.ts';
 import { selectedNodeKey } from '../keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
 import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import type { Rescheduler } from './rescheduler.ts';
-import type { SlowSet } from './slow-set.ts';
 import { Stopped } from './attempt-steps.ts';
 
 export interface FailureOptions {
   classes: Lister<StorageClass>;
-  slowSet: SlowSet;
+  infeasibleClaims: InfeasibleClaims;
   rescheduler: Rescheduler;
   recorder: Recorder;
   /** Default: the log line has the error alone. */
@@ -33,7 +33,7 @@ export async function handleFailure(
   options: FailureOptions,
   signal: AbortSignal,
 ): Promise<ProvisionError | Stopped> {
-  const { recorder, slowSet, rescheduler, classes, meaningOf, logger } = options;
+  const { recorder, infeasibleClaims, rescheduler, classes, meaningOf, logger } = options;
   const reportFailure = (message: string): void =>
     recorder.event(claimReference(claim), 'Warning', failedReason, message, {
       logged: true,
@@ -43,7 +43,7 @@ export async function handleFailure(
   if (failure.infeasible) {
     reportFailure(`Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`);
     const classUid = classes.get(className(claim))?.metadata.uid;
-    if (classUid !== undefined) slowSet.add(claimUid(claim), classUid, failure.message);
+    if (classUid !== undefined) infeasibleClaims.add(claimUid(claim), classUid, failure.message);
     return failure;
   }
   reportFailure(failure.message);

@@ -88,7 +88,7 @@ export class ClaimSyncer {
     this.#missingClasses.forget(uid);
     this.#options.lastErrors?.delete(uid);
     this.#options.traces?.settled(uid);
-    this.#options.slowSet.delete(uid);
+    this.#options.infeasibleClaims.delete(uid);
     this.#rescheduler.forget(uid);
     this.#options.intents.forget(uid);
     this.#options.provisioner.forget?.(uid);

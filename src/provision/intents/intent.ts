@@ -27,7 +27,7 @@ export interface Intent {
   saveSent: boolean;
   /**
    * How many of these requests, with one for those of an earlier process, have had no response that rules out that they are
-   * carried out.
+   * carried out. Success does not take them back: it closes the record.
    */
   unclearSaves: number;
   /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */

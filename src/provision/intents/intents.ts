@@ -32,9 +32,10 @@ import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeLog } from '../revoke/volume-log.ts';
 
 export interface IntentsOptions {
+  /** `ClusterJournal`, or `noJournal`. */
   journal: IntentJournal;
   /** What happened to the PersistentVolumes. */
-  log: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
+  volumeLog: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
   /** How long a call to the backend may take, in milliseconds. */
   maxCallMs: number;
   clock: Clock;
@@ -173,13 +174,13 @@ export class Intents {
   }
 
   #renewVersions(): void {
-    const { log } = this.#options;
+    const { volumeLog } = this.#options;
     let renewed = 0;
     for (const intent of this.#open.list()) {
       const { since, sinceAtMs, record } = intent;
       if (isLeftAlone(intent) || intent.served || intent.owner === 'foreign') continue;
-      if (this.#nowMs - sinceAtMs < renewMs || log.verdict(record.volume.name, since).kind !== 'never') continue;
-      intent.since = log.reached;
+      if (this.#nowMs - sinceAtMs < renewMs || volumeLog.verdict(record.volume.name, since).kind !== 'never') continue;
+      intent.since = volumeLog.reached;
       intent.sinceAtMs = this.#nowMs;
       if (intent.since === since) continue;
       this.#note(intent, { ...record, since: String(intent.since) });
@@ -234,8 +235,9 @@ export class Intents {
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
     const intent = newIntent(record, this.#nowMs);
     this.#open.add(intent);
-    this.#options.log.extend(intent.since); // planning took long: the log may have dropped what came first
+    this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
+      // resolves once the Lease with the record is written
       const protection = await this.#options.journal.put(record, signal);
       intent.recorded = true;
       intent.isDurable = protection === 'durable' && this.#options.journal.permit === undefined;
@@ -509,7 +511,7 @@ export class Intents {
   }
 
   #find(found: FoundIntent): void {
-    const { maxCallMs, logger, metrics, log } = this.#options;
+    const { maxCallMs, logger, metrics, volumeLog } = this.#options;
     const { record, owner } = found;
     const { uid, namespace, name } = record.claim;
     const known = this.#open.get(uid);
@@ -518,7 +520,7 @@ export class Intents {
     const keptUntilMs = known?.recorded === true ? known.keptUntilMs : this.#nowMs + holdMs(maxCallMs);
     const intent = foundIntent(found, { keptUntilMs, nowMs: this.#nowMs, maxCallMs });
     this.#open.add(intent);
-    if (!isLeftAlone(intent)) log.extend(intent.since);
+    if (!isLeftAlone(intent)) volumeLog.extend(intent.since);
     metrics.replayed();
     logger.info(
       { claim: `${namespace}/${name}`, uid, volume: record.volume.name, phase: record.phase, owner },

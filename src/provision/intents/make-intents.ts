@@ -23,7 +23,7 @@ export function makeIntents(
     onHole: () => reader.fill(),
     onRewound: () => intents.lostHistory(),
   });
-  const intents: Intents = new Intents({ ...base, journal, log, maxCallMs, metrics });
+  const intents: Intents = new Intents({ ...base, journal, volumeLog: log, maxCallMs, metrics });
   const reader = new VolumeLogReader({ ...base, log, neededVersions: () => intents.neededVersions() });
   return { intents, log, reader };
 }

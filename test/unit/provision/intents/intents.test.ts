@@ -76,7 +76,7 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
       },
       ...journal,
     },
-    log: new VolumeLog({
+    volumeLog: new VolumeLog({
       storageKeys: () => [],
       oldestNeeded: () => undefined,
       oldestStorageNeeded: () => undefined,

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
 
 /** How long an infeasible claim is held back, in milliseconds; fixed, as in the original. */
-export const slowRetentionMs = 300_000;
+export const heldBackMs = 300_000;
 
 /** Of the error that is repeated in log lines, in characters. */
 const maxProblemLength = 1000;
@@ -25,7 +25,7 @@ export class HeldBackError extends Error {
  * Claims whose provisioning can never succeed unchanged (the driver returned InvalidArgument): no new attempt for five
  * minutes, unless their class is recreated. The five minutes count from the first failure; repeats do not prolong them.
  */
-export class SlowSet {
+export class InfeasibleClaims {
   readonly #clock: Clock;
   readonly #entries = new Map<string, { untilMs: number; classUid: string; problem: string }>();
 
@@ -37,12 +37,12 @@ export class SlowSet {
   add(claimUid: string, classUid: string, problem: string): void {
     this.#sweep();
     if (this.#entries.has(claimUid)) return;
-    const untilMs = this.#clock.monotonicMs() + slowRetentionMs;
+    const untilMs = this.#clock.monotonicMs() + heldBackMs;
     this.#entries.set(claimUid, { untilMs, classUid, problem: shortValue(problem, maxProblemLength) });
   }
 
   /** To be called before an attempt; another class UID ends the wait at once. @throws {HeldBackError} while the claim must wait. */
-  check(claimUid: string, classUid: string): void {
+  checkNotHeldBack(claimUid: string, classUid: string): void {
     const entry = this.#entries.get(claimUid);
     if (entry === undefined) return;
     if (entry.classUid === classUid && entry.untilMs > this.#clock.monotonicMs())
