@@ -43,10 +43,13 @@ export interface AttemptSteps {
   ): Promise<Attempt | 'nothing-to-do'>;
   /** The checks before anything is planned. @throws when the claim must be requeued. */
   admit(options: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined>;
-  /** Plans and records. @throws as `Recoverable.plan`, and what the journal throws. */
-  planAndRecord(options: ProvisionOptions, signal: AbortSignal): Promise<Attempt | Stopped>;
-  /** Makes the storage. @returns the volume as it is to be saved. @throws as `Provisioner.provision`. */
-  create(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped>;
+  /**
+   * Makes the storage; where attempts are recorded, an attempt without a record is planned and recorded first.
+   *
+   * @returns the volume as it is to be saved.
+   * @throws as `Provisioner.provision` or `Recoverable.plan`, and what the journal throws.
+   */
+  provision(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped>;
   /** The attempt has failed, and is to be retried. */
   failed(claim: PersistentVolumeClaim, failure: ProvisionError): void;
   /** The volume could not be saved: the store has given it up, or keeps retrying in the background. */

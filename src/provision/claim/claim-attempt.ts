@@ -189,8 +189,7 @@ export class ClaimAttempt {
     recorder.event(claimReference(claim), 'Normal', 'Provisioning', message);
     let made: PersistentVolume | Stopped;
     try {
-      const planned = attempt.intent === undefined ? await steps.planAndRecord(attempt.options, signal) : attempt;
-      made = planned instanceof Stopped ? planned : await steps.create(planned, signal);
+      made = await steps.provision(attempt, signal);
     } catch (error) {
       made = await this.#afterFailure(error, attempt.options, signal);
     }

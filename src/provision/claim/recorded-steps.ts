@@ -55,9 +55,6 @@ export interface RecordedStepsOptions {
   clock: Clock;
 }
 
-/** An attempt whose plan is recorded. */
-type RecordedAttempt = Attempt & { intent: Intent };
-
 export class RecordedSteps implements AttemptSteps {
   readonly #options: RecordedStepsOptions;
 
@@ -83,7 +80,7 @@ export class RecordedSteps implements AttemptSteps {
     uid: string,
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
-  ): Promise<RecordedAttempt | 'nothing-to-do'> {
+  ): Promise<Attempt | 'nothing-to-do'> {
     const { provisioner, intents, revoker, store, clock, isKnownProvisioner } = this.#options;
     const intent = intents.get(uid);
     if (intent === undefined) return 'nothing-to-do';
@@ -135,7 +132,11 @@ export class RecordedSteps implements AttemptSteps {
     return wish === 'wanted' ? undefined : new Stopped('the claim has its volume, or is gone');
   }
 
-  async planAndRecord(options: ProvisionOptions, signal: AbortSignal): Promise<RecordedAttempt | Stopped> {
+  provision({ options, intent }: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
+    return intent === undefined ? this.#planRecordAndCreate(options, signal) : this.#create(intent, signal);
+  }
+
+  async #planRecordAndCreate(options: ProvisionOptions, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
     const { provisioner, intents, volumes, clock } = this.#options;
     const { claim } = options;
     // before anything is planned, so that every later change of volumes is seen
@@ -157,9 +158,11 @@ export class RecordedSteps implements AttemptSteps {
     // the claim may have changed while its record was written; such a change has queued it
     const cached = this.#cached(intent);
     intent.plannedNode = nodeName(claim);
-    if (cached !== undefined && nodeName(cached) === intent.plannedNode) return { options, intent };
-    intents.close(intent);
-    return cached === undefined ? claimGone : new Stopped('another node was selected meanwhile');
+    if (cached === undefined || nodeName(cached) !== intent.plannedNode) {
+      intents.close(intent);
+      return cached === undefined ? claimGone : new Stopped('another node was selected meanwhile');
+    }
+    return this.#create(intent, signal);
   }
 
   /** Resolves once the backend may be called. @throws what the journal throws. */
@@ -179,13 +182,24 @@ export class RecordedSteps implements AttemptSteps {
     }
   }
 
-  /** @throws the error that ends the attempt, after the intent was updated. */
-  async create({ intent }: RecordedAttempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
-    const { intents, addFinalizer } = this.#options;
-    const { mayExist } = intent;
+  /**
+   * Calls the backend, which finds what an earlier attempt has created.
+   *
+   * @throws the error that ends the attempt, after the intent was updated.
+   */
+  async #create(intent: Intent, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
+    const { provisioner, guard, intents, addFinalizer } = this.#options;
+    const { mayExist } = intent; // before this call, which sets it
+    const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
+    const beforeDelete = (handle: string): Promise<void> =>
+      guard.beforeDelete(intent, handle, { wantedByClaim: true, signal });
     let made: PersistentVolume;
     try {
-      made = await this.#fulfil(intent, signal);
+      made = await whenPermitted(permit, signal, () =>
+        intents.withCallUnderWay(intent, () =>
+          provisioner.fulfil(intent.record.plan, { signal, permit, mayExist, beforeDelete }),
+        ),
+      );
     } catch (error) {
       if (intent.mayExist) throw await noteFailure(this.#options, intent, error, { mayExist, signal });
       intents.close(intent); // the backend was not called: the next attempt makes a new plan
@@ -206,20 +220,6 @@ export class RecordedSteps implements AttemptSteps {
   #withRetainOfClass(volume: PersistentVolume, { className: name }: VolumeTemplate): PersistentVolume {
     if (this.#options.classes.get(name)?.reclaimPolicy !== 'Retain') return volume;
     return { ...volume, spec: { ...volume.spec, persistentVolumeReclaimPolicy: 'Retain' } };
-  }
-
-  /** Calls the backend, which finds what an earlier attempt has created. */
-  #fulfil(intent: Intent, signal: AbortSignal): Promise<PersistentVolume> {
-    const { provisioner, guard, intents } = this.#options;
-    const { mayExist } = intent;
-    const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
-    const beforeDelete = (handle: string): Promise<void> =>
-      guard.beforeDelete(intent, handle, { wantedByClaim: true, signal });
-    return whenPermitted(permit, signal, () =>
-      intents.withCallUnderWay(intent, () =>
-        provisioner.fulfil(intent.record.plan, { signal, permit, mayExist, beforeDelete }),
-      ),
-    );
   }
 
   failed(): void {

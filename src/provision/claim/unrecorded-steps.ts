@@ -3,7 +3,7 @@ import type { Attempt, AttemptSteps } from './attempt-steps.ts';
 import { claimUid } from './claim-fields.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
-import type { ProvisionError, ProvisionOptions, Provisioner } from '../provisioner.ts';
+import type { ProvisionError, Provisioner } from '../provisioner.ts';
 
 export interface UnrecordedStepsOptions {
   provisioner: Provisioner;
@@ -48,11 +48,7 @@ export class UnrecordedSteps implements AttemptSteps {
     return Promise.resolve(undefined);
   }
 
-  planAndRecord(options: ProvisionOptions): Promise<Attempt> {
-    return Promise.resolve({ options });
-  }
-
-  async create({ options }: Attempt, signal: AbortSignal): Promise<PersistentVolume> {
+  async provision({ options }: Attempt, signal: AbortSignal): Promise<PersistentVolume> {
     const { provisioner, permit, addFinalizer } = this.#options;
     const made = await whenPermitted(permit, signal, () => provisioner.provision(options, { signal, permit }));
     return completeVolume(made, volumeTemplate(options), { addFinalizer });
