@@ -68,9 +68,9 @@ export function makeControllerParts(
     ...storage,
     ...queues,
     save: options.save,
-    forgetClaimIfDone: (uid) => watchHandlers.forgetClaimIfDone(uid), // it asks the steps, which are made here
+    forgetClaimIfDone: (uid) => claimSyncer.settle(uid), // it asks the steps, which are made here
   });
-  const claimSyncer = new ClaimSyncer({ ...shared, ...saving, provisionerName: options.provisionerName });
+  const claimSyncer: ClaimSyncer = new ClaimSyncer({ ...shared, ...saving, ...queues, provisionerName });
   const volumeSyncer = new VolumeSyncer({
     ...shared,
     sharedStorage: storage.sharedStorage,
@@ -83,7 +83,7 @@ export function makeControllerParts(
       onTooEarly: (name, afterMs) => volumeQueue.addAfter(name, afterMs),
     }),
   });
-  const watchHandlers: WatchHandlers = new WatchHandlers({
+  const watchHandlers = new WatchHandlers({
     ...shared,
     ...queues,
     claimSyncer,

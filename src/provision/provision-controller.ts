@@ -17,7 +17,6 @@ import type { ProvisionControllerOptions } from './provision-controller-options.
 import { isRecoverable, type Plan } from './recoverable.ts';
 import type { RunOptions } from './run-options.ts';
 import { runWorkers } from './run-workers.ts';
-import { meaningFields } from './text-meaning.ts';
 
 /** Thousands of claims that waited for a backend must not be retried all at once. */
 const retrySpreadMs = 1000;
@@ -66,7 +65,7 @@ export class ProvisionController {
    * @param uid - of the claim; one that is gone, or has its volume, is left alone.
    */
   wakeClaim(uid: string): void {
-    this.#parts.claimQueue.add(uid);
+    this.#parts.claimSyncer.add(uid);
   }
 
   /** Requeues a volume at once: something outside Kubernetes' own volume object changed for it. */
@@ -163,7 +162,7 @@ export class ProvisionController {
     const { provisioner } = this.#options;
     await this.#parts.intents.load(
       {
-        changed: (uid) => this.#parts.claimQueue.add(uid),
+        changed: (uid) => this.#parts.claimSyncer.add(uid),
         lost: (intent) => this.#parts.recovery?.saveGuard.lost(intent),
         discarded: ({ record }) => {
           if (!isRecoverable(provisioner)) return;
@@ -188,38 +187,23 @@ export class ProvisionController {
 
   async #work(stop: AbortSignal, abort: AbortSignal): Promise<void> {
     const { workers = defaultWorkers, failedProvisionThreshold = 15, failedDeleteThreshold = 15 } = this.#options;
-    const { provisionTimeoutMs = 0, deletionTimeoutMs = 0, meaningOf } = this.#options;
-    const common = { count: workers, abort, clock: this.#parts.clock, logger: this.#parts.logger };
+    const { provisionTimeoutMs = 0, deletionTimeoutMs = 0 } = this.#options;
+    const { claimSyncer, volumeSyncer, volumeQueue, clock, logger } = this.#parts;
+    const claimLimits = { workers, failureThreshold: failedProvisionThreshold, timeoutMs: provisionTimeoutMs };
     const queues = new TaskGroup(stop);
+    queues.start((ending) => claimSyncer.run({ stop: ending, abort, ...claimLimits }));
     queues.start((ending) =>
       runWorkers({
-        ...common,
         stop: ending,
-        what: 'claim',
-        queue: this.#parts.claimQueue,
-        sync: async (uid, signal) => {
-          const outcome = await this.#parts.claimSyncer.sync(uid, signal);
-          if (outcome === 'provisioned') this.#parts.claimOrder.succeeded(uid);
-        },
-        failureThreshold: failedProvisionThreshold,
-        onGiveUp: (uid) => {
-          this.#parts.claimSyncer.giveUp(uid);
-          this.#parts.watchHandlers.forgetClaimIfDone(uid);
-        },
-        describe: (uid) => this.#parts.claimSyncer.describe(uid),
-        ...(meaningOf && { describeError: (error) => meaningFields(error, meaningOf) }),
-        timeoutMs: provisionTimeoutMs,
-      }),
-    );
-    queues.start((ending) =>
-      runWorkers({
-        ...common,
-        stop: ending,
+        abort,
         what: 'volume',
-        queue: this.#parts.volumeQueue,
-        sync: (name, signal) => this.#parts.volumeSyncer.sync(name, signal),
+        queue: volumeQueue,
+        count: workers,
+        sync: (name, signal) => volumeSyncer.sync(name, signal),
         failureThreshold: failedDeleteThreshold,
         timeoutMs: deletionTimeoutMs,
+        clock,
+        logger,
       }),
     );
     if (this.#parts.recovery !== undefined) {

@@ -29,7 +29,7 @@ export interface SavingPartsOptions extends ControllerBase, IntentParts, Storage
   lastErrors: LastErrors | undefined;
   claimQueue: ControllerQueues['claimQueue'];
   makeUnsavedQueue: ControllerQueues['makeUnsavedQueue'];
-  /** As of `WatchHandlers`. */
+  /** `ClaimSyncer.settle`. */
   forgetClaimIfDone: (uid: string) => void;
 }
 

@@ -66,22 +66,16 @@ export class WatchHandlers {
     };
   }
 
-  /** The claim changed: once it needs no more work, everything kept of it is dropped. Safe to repeat. */
-  forgetClaimIfDone(uid: string): void {
-    const { claimSyncer, claimQueue } = this.#options;
-    if (claimSyncer.forgetIfDone(uid)) claimQueue.forget(uid);
-  }
-
   /** @param old - the same object at a resync; undefined: the claim is new to us. */
   #onClaim(claim: PersistentVolumeClaim, old?: PersistentVolumeClaim): void {
     const { isKnownProvisioner, claimSyncer, claimQueue, traces } = this.#options;
     const uid = claimUid(claim);
     if (claimNeedsSync(claim, isKnownProvisioner) || claimSyncer.isInProgress(uid)) {
       traces?.seen(claim);
-      if (!this.#keepsWaiting(claim, old)) claimQueue.add(uid);
+      if (!this.#keepsWaiting(claim, old)) claimSyncer.add(uid);
     } else if (old !== undefined && old !== claim) {
       claimQueue.forget(uid);
-      this.forgetClaimIfDone(uid);
+      claimSyncer.settle(uid);
     }
   }
 
@@ -101,9 +95,9 @@ export class WatchHandlers {
   }
 
   #onClaimGone(uid: string): void {
-    const { claimSyncer, claimQueue } = this.#options;
-    if (claimSyncer.hasRecord(uid)) claimQueue.add(uid);
-    else this.forgetClaimIfDone(uid);
+    const { claimSyncer } = this.#options;
+    if (claimSyncer.hasRecord(uid)) claimSyncer.add(uid);
+    else claimSyncer.settle(uid);
   }
 
   /** @param old - as for a claim. */

@@ -1,18 +1,34 @@
 /** The syncs of claims, and what is kept of a claim from one to the next. */
 import { objectKey } from '../../kube/kube-object.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { ClaimAttempt, type ClaimAttemptOptions, type ClaimOutcome } from './claim-attempt.ts';
 import type { ClaimTraces } from './claim-traces.ts';
+import type { FairOrder } from './fair-order.ts';
 import { uidIndex } from '../cache/informers.ts';
 import type { Intents } from '../intents/intents.ts';
 import { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { Rescheduler } from './rescheduler.ts';
+import type { RunOptions } from '../run-options.ts';
+import { runWorkers } from '../run-workers.ts';
+import { meaningFields } from '../text-meaning.ts';
 
 export interface ClaimSyncerOptions extends Omit<ClaimAttemptOptions, 'missingClasses' | 'rescheduler'> {
+  claimQueue: WorkQueue;
+  claimOrder: Pick<FairOrder, 'succeeded'>;
   /** What may be under way at a `Recoverable` provisioner. */
   intents: Pick<Intents, 'get' | 'forget'>;
   /** Undefined: nothing is traced. */
   traces: ClaimTraces | undefined;
+}
+
+export interface ClaimWorkersOptions extends Required<RunOptions> {
+  /** Max claims that are synced at the same time. */
+  workers: number;
+  /** As of `WorkersOptions`. */
+  failureThreshold: number;
+  /** As of `WorkersOptions`. */
+  timeoutMs: number;
 }
 
 export class ClaimSyncer {
@@ -34,33 +50,52 @@ export class ClaimSyncer {
     });
   }
 
-  /**
-   * Reconciles one claim. Safe to repeat at any time.
-   *
-   * @throws when the claim must be tried again later.
-   */
-  async sync(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
-    const { traces, lastErrors } = this.#options;
+  /** Queues the claim for a sync. Safe to repeat. */
+  add(uid: string): void {
+    this.#options.claimQueue.add(uid);
+  }
+
+  /** Works until it is stopped, then finishes what is under way. To be called once. */
+  async run({ workers, ...limits }: ClaimWorkersOptions): Promise<void> {
+    const { claimQueue, meaningOf, clock, logger } = this.#options;
+    await runWorkers({
+      ...limits,
+      queue: claimQueue,
+      count: workers,
+      sync: (uid, signal) => this.#sync(uid, signal),
+      onGiveUp: (uid) => this.#giveUp(uid),
+      what: 'claim',
+      describe: (uid) => this.#describe(uid),
+      ...(meaningOf && { describeError: (error) => meaningFields(error, meaningOf) }),
+      clock,
+      logger,
+    });
+  }
+
+  /** Safe to repeat at any time. @throws when the claim must be tried again later. */
+  async #sync(uid: string, signal: AbortSignal): Promise<void> {
+    const { traces, lastErrors, claimOrder } = this.#options;
     this.#syncing.add(uid);
     try {
-      if (traces === undefined) return await this.#attempt.run(uid, signal);
-      return await traces.attempt(uid, () => this.#attempt.run(uid, signal));
+      const attempt = (): Promise<ClaimOutcome> => this.#attempt.run(uid, signal);
+      const outcome = traces === undefined ? await attempt() : await traces.attempt(uid, attempt);
+      if (outcome === 'provisioned') claimOrder.succeeded(uid);
     } catch (error) {
       lastErrors?.add(uid, error);
       throw error;
     } finally {
       this.#syncing.delete(uid);
-      this.forgetIfDone(uid);
+      this.#forgetIfDone(uid); // not `settle`: the failures of the sync still count
     }
   }
 
-  /** The controller gives up on the claim until something changes. `settle` is to follow. */
-  giveUp(uid: string): void {
+  #giveUp(uid: string): void {
     this.#options.steps.ended(uid);
+    this.settle(uid);
   }
 
   /** How log lines name a claim: by namespace and name where those are known. */
-  describe(uid: string): { claim?: string; uid: string } {
+  #describe(uid: string): { claim?: string; uid: string } {
     const { steps, intents } = this.#options;
     const claim = (this.#cached(uid) ?? steps.keptClaim(uid))?.metadata ?? intents.get(uid)?.record.claim;
     return claim === undefined ? { uid } : { claim: objectKey({ metadata: claim }), uid };
@@ -76,12 +111,13 @@ export class ClaimSyncer {
     return this.#options.steps.isInProgress(uid);
   }
 
-  /**
-   * To be called when the claim has changed: forgets it, here and in the provisioner, once it needs no more work. Safe to repeat.
-   *
-   * @returns whether that is so.
-   */
-  forgetIfDone(uid: string): boolean {
+  /** The claim has changed: once it needs no more work, everything kept of it is dropped. Safe to repeat. */
+  settle(uid: string): void {
+    if (this.#forgetIfDone(uid)) this.#options.claimQueue.forget(uid);
+  }
+
+  /** Forgets the claim, here and in the provisioner, once it needs no more work. @returns whether that is so. */
+  #forgetIfDone(uid: string): boolean {
     if (this.#syncing.has(uid) || this.isInProgress(uid)) return false; // the end of the sync calls this again
     const claim = this.#cached(uid);
     if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
