@@ -71,6 +71,23 @@ export class CsiProvisioner implements Recoverable {
     }
   }
 
+  /**
+   * @param storageClass - of a claim that is about to be provisioned, see `NodeHook.ownsClaim`.
+   * @returns nothing when the claim is for this driver and, in node deployment, for this node.
+   */
+  async #whyNotOurs(claim: PersistentVolumeClaim, storageClass?: StorageClass): Promise<string | undefined> {
+    const { driverName, node } = this.#options;
+    const requested = requestedProvisioner(claim) ?? '';
+    if (requested !== driverName && claim.metadata.annotations?.[migratedToKey] !== driverName) {
+      return (
+        `PVC annotated with external-provisioner name ${shortValue(requested)} ` +
+        `does not match provisioner driver name ${driverName}. This could mean the PVC is not migrated`
+      );
+    }
+    if (node === undefined || (await node.ownsClaim(claim, storageClass))) return undefined;
+    return `not responsible for provisioning of PVC ${objectKey(claim)} because it is not assigned to node ${goQuote(node.nodeName)}`;
+  }
+
   /** The plan is complete: nothing that was looked up for it is needed again, whatever happens to it. */
   async plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan> {
     const { plan, secrets } = await failingAs('no-change', async () => {
@@ -206,23 +223,6 @@ export class CsiProvisioner implements Recoverable {
         return true;
     }
     return false;
-  }
-
-  /**
-   * @param storageClass - of a claim that is about to be provisioned, see `NodeHook.ownsClaim`.
-   * @returns nothing when the claim is for this driver and, in node deployment, for this node.
-   */
-  async #whyNotOurs(claim: PersistentVolumeClaim, storageClass?: StorageClass): Promise<string | undefined> {
-    const { driverName, node } = this.#options;
-    const requested = requestedProvisioner(claim) ?? '';
-    if (requested !== driverName && claim.metadata.annotations?.[migratedToKey] !== driverName) {
-      return (
-        `PVC annotated with external-provisioner name ${shortValue(requested)} ` +
-        `does not match provisioner driver name ${driverName}. This could mean the PVC is not migrated`
-      );
-    }
-    if (node === undefined || (await node.ownsClaim(claim, storageClass))) return undefined;
-    return `not responsible for provisioning of PVC ${objectKey(claim)} because it is not assigned to node ${goQuote(node.nodeName)}`;
   }
 
   /** For want of the API; where the gate is off nobody expects the class to count. */

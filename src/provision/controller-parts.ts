@@ -1,6 +1,6 @@
 /** What a controller is made of, from what all parts share to what the watches call. */
 import { uidIndex } from './cache/informers.ts';
-import { claimUid } from './claim/claim-fields.ts';
+import { claimUid, namesVolume } from './claim/claim-fields.ts';
 import { ClaimTraces } from './claim/claim-traces.ts';
 import { InfeasibleClaims } from './claim/infeasible-claims.ts';
 import { LastErrors } from './claim/last-errors.ts';
@@ -128,7 +128,7 @@ function makeStatus(
     claims: () => claims.list(),
     getClaim: (key) => claims.get(key),
     getVolume: (name) => volumes.get(name),
-    needsVolume: (uid) => claims.byIndex(uidIndex, uid).some(({ spec }) => (spec.volumeName ?? '') === ''),
+    needsVolume: (uid) => claims.byIndex(uidIndex, uid).some((claim) => !namesVolume(claim)),
     getClass: (name) => classes.get(name),
     lastError: (uid) => lastErrors?.get(uid),
     isUnsaved: (name) => store.isUnsaved(name),

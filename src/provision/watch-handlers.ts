@@ -1,7 +1,7 @@
 /** From watch events to keys in the queues: an object that needs no sync, as nearly all in a settled cluster, is neither queued nor remembered. */
 import { type HandlerRegistration, Tombstone } from '../kube/cache/informer.ts';
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
-import { claimUid, requestedProvisioner } from './claim/claim-fields.ts';
+import { claimUid, namesVolume, requestedProvisioner } from './claim/claim-fields.ts';
 import type { ClaimTraces } from './claim/claim-traces.ts';
 import { type ClaimReaders, isDecisiveChange } from './claim/decisive-change.ts';
 import type { DeletionTraces } from './volume/deletion-traces.ts';
@@ -140,7 +140,7 @@ export class WatchHandlers {
  * claim.
  */
 export function claimNeedsSync(claim: PersistentVolumeClaim, isKnownProvisioner: (name: string) => boolean): boolean {
-  if ((claim.spec.volumeName ?? '') !== '') return false;
+  if (namesVolume(claim)) return false;
   const provisioner = requestedProvisioner(claim);
   return provisioner !== undefined && isKnownProvisioner(provisioner);
 }

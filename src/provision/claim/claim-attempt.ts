@@ -3,15 +3,26 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { objectKey } from '../../kube/kube-object.ts';
+import type { Informer } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import { type AdmissionOptions, admitClaim } from './admit-claim.ts';
+import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
 import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
-import { claimReference, claimUid, className, selectedNode } from './claim-fields.ts';
+import {
+  claimReference,
+  claimUid,
+  className,
+  namesVolume,
+  requestedProvisioner,
+  selectedNode,
+} from './claim-fields.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { currentClaim } from './current-claim.ts';
+import { failedReason } from '../event-reasons.ts';
+import { canBind, isReservedFor } from '../volume/existing-volume.ts';
 import type { InfeasibleClaims } from './infeasible-claims.ts';
-import { uidIndex } from '../cache/informers.ts';
+import { uidIndex, unboundForIndex } from '../cache/informers.ts';
 import type { LastErrors } from './last-errors.ts';
 import type { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
@@ -20,18 +31,27 @@ import { handleFailure, toProvisionError } from './provision-failure.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
 import type { Rescheduler } from './rescheduler.ts';
-import { type ClaimDecision, shouldProvision } from './should-provision.ts';
+import { shouldProvision } from './should-provision.ts';
+import { storedVolume } from '../volume/stored-volume.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 
-export interface ClaimAttemptOptions extends AdmissionOptions {
+export interface ClaimAttemptOptions {
+  provisionerName: string;
+  isKnownProvisioner: (name: string) => boolean;
   /** In the sidecar the `CsiProvisioner`. */
   provisioner: Omit<Provisioner, 'provision'>;
-  /** What is recorded of an attempt, and how its storage is made: `RecordedSteps` for a `Recoverable` provisioner, else `UnrecordedSteps`. */
+  /**
+   * What is recorded of an attempt, and how its storage is made: `RecordedSteps` for a `Recoverable` provisioner, else
+   * `UnrecordedSteps`.
+   */
   steps: AttemptSteps;
   observer: Required<ProvisionObserver>;
   claims: Lister<PersistentVolumeClaim>;
   classes: Lister<StorageClass>;
+  volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'isFollowing'>;
+  /** Names of volumes that were saved and may not be in the cache yet. */
+  recentlySaved: { has(volumeName: string): boolean };
   missingClasses: MissingClasses;
   rescheduler: Rescheduler;
   /** `QueueVolumeStore` with the policy `queue`, which the sidecar has. */
@@ -39,6 +59,8 @@ export interface ClaimAttemptOptions extends AdmissionOptions {
   infeasibleClaims: InfeasibleClaims;
   /** For log lines about failures. */
   meaningOf?: MeaningOf | undefined;
+  client: KubeClient;
+  recorder: Recorder;
   metrics: ControllerMetrics;
   volumeName: (claim: PersistentVolumeClaim) => string;
   /** What ended the last attempt of each claim; undefined: nobody asks. */
@@ -94,7 +116,7 @@ export class ClaimAttempt {
     if (!isPartialClaim(claim)) return claim;
     if (!steps.hasRecord(uid)) {
       const getClass = (name: string): StorageClass | undefined => classes.get(name);
-      const decision = await shouldProvision({ claim, qualifies: () => true, isKnownProvisioner, getClass });
+      const decision = shouldProvision({ claim, qualifies: true, isKnownProvisioner, getClass });
       if (!decision.provision && decision.reason !== 'class-missing') return claim;
     }
     return currentClaim(client, claim, signal);
@@ -108,9 +130,15 @@ export class ClaimAttempt {
 
   /** @returns the class by which the claim is to be provisioned; undefined: not now. @throws for another try, which counts as failed. */
   async #decide(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<StorageClass | undefined> {
-    const { metrics, logger, missingClasses } = this.#options;
+    const { provisioner, isKnownProvisioner, classes, missingClasses, metrics, logger } = this.#options;
     try {
-      const decision = await this.#decision(claim, signal);
+      const qualifies = namesVolume(claim) || (await (provisioner.shouldProvision?.(claim, { signal }) ?? true));
+      const input = { claim, qualifies, isKnownProvisioner };
+      let decision = shouldProvision({ ...input, getClass: (name) => classes.get(name) });
+      if (!decision.provision && decision.reason === 'class-missing') {
+        const storageClass = await missingClasses.read(claim, decision.className, signal);
+        if (storageClass !== undefined) decision = shouldProvision({ ...input, getClass: () => storageClass });
+      }
       if (decision.provision) {
         const fields = {
           claim: objectKey(claim),
@@ -129,20 +157,6 @@ export class ClaimAttempt {
       metrics.provisionFailed(metricLabels(claim));
       throw error;
     }
-  }
-
-  async #decision(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<ClaimDecision> {
-    const { provisioner, isKnownProvisioner, classes, missingClasses } = this.#options;
-    const decision = await shouldProvision({
-      claim,
-      qualifies: () => provisioner.shouldProvision?.(claim, { signal }) ?? true,
-      isKnownProvisioner,
-      getClass: (name) => classes.get(name),
-    });
-    if (decision.provision || decision.reason !== 'class-missing') return decision;
-    const storageClass = await missingClasses.read(claim, decision.className, signal);
-    if (storageClass === undefined) return decision;
-    return shouldProvision({ claim, qualifies: () => true, isKnownProvisioner, getClass: () => storageClass });
   }
 
   async #measured(claim: PersistentVolumeClaim, work: () => Promise<Stopped | undefined>): Promise<ClaimOutcome> {
@@ -176,9 +190,61 @@ export class ClaimAttempt {
     const { steps } = this.#options;
     const volumeName = this.#options.volumeName(claim);
     const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
-    const refusal = (await admitClaim(options, this.#options, signal)) ?? (await steps.admit(options, signal));
+    const refusal = (await this.#admit(options, signal)) ?? (await steps.admit(options, signal));
     if (refusal !== undefined) return refusal;
     return this.#carryOut({ options }, signal);
+  }
+
+  /**
+   * The last checks before the backend is asked; none of them touches it.
+   *
+   * @returns why there is nothing to provision. @throws for a retry.
+   */
+  async #admit(
+    { claim, storageClass, volumeName }: ProvisionOptions,
+    signal: AbortSignal,
+  ): Promise<Stopped | undefined> {
+    const { provisioner, provisionerName, isKnownProvisioner, volumes, recentlySaved, recorder, client } =
+      this.#options;
+    const reportFailure = (message: string): void =>
+      recorder.event(claimReference(claim), 'Warning', failedReason, message);
+
+    const { isFollowing } = volumes;
+    const cached = volumes.get(volumeName);
+    const isKnown = cached !== undefined || recentlySaved.has(volumeName);
+    // the API server may have been restored from a backup without the volume: no event would bring the claim back
+    const existing = isKnown && !isFollowing ? await storedVolume(client, volumeName, signal) : cached;
+    if (existing !== undefined || (isKnown && isFollowing)) {
+      if (existing !== undefined && !(await isReservedFor(claim, existing, { client, signal }))) {
+        reportFailure(
+          `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`,
+        );
+      }
+      return new Stopped(`volume ${volumeName} exists already`);
+    }
+    const made = volumes
+      .byIndex(unboundForIndex, claimUid(claim))
+      .find((volume) => volume.metadata.name !== volumeName && canBind(claim, volume));
+    if (made !== undefined) {
+      // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
+      const { name } = made.metadata;
+      throw new Error(
+        `PersistentVolume ${JSON.stringify(name)} was created for the claim, which is not bound to it yet`,
+      );
+    }
+    if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
+      const message = `${provisionerName} does not support block volume provisioning`;
+      reportFailure(message);
+      return new Stopped(message);
+    }
+    if (!isKnownProvisioner(storageClass.provisioner)) {
+      const { name } = storageClass.metadata;
+      const asked = requestedProvisioner(claim) ?? '';
+      const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(shortValue(storageClass.provisioner))}, and the claim asks for ${JSON.stringify(shortValue(asked))}. Nothing is provisioned until both agree`;
+      reportFailure(message);
+      return new Stopped(message);
+    }
+    return undefined;
   }
 
   /** From the plan, or from the record of an open attempt, to the saved volume. @throws for a retry. */

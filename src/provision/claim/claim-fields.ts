@@ -26,6 +26,11 @@ export function selectedNode(claim: PersistentVolumeClaim): string {
   return annotations[selectedNodeKey] ?? annotations[alphaSelectedNodeKey] ?? '';
 }
 
+/** Whether the claim names its volume: it is bound, or a user has filled the name in. */
+export function namesVolume({ spec }: PersistentVolumeClaim): boolean {
+  return (spec.volumeName ?? '') !== '';
+}
+
 /** The claim's UID; empty only for an object that no API server made. */
 export function claimUid(claim: PersistentVolumeClaim): string {
   return claim.metadata.uid ?? '';

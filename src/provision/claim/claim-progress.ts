@@ -1,6 +1,6 @@
 /** How far a claim without a volume is, from what the controller knows anyway. */
 import type { KeyState } from '../../kube/queue/work-queue.ts';
-import { className, claimUid, requestedProvisioner, selectedNode } from './claim-fields.ts';
+import { className, claimUid, namesVolume, requestedProvisioner, selectedNode } from './claim-fields.ts';
 import type { WaitReason } from '../intents/intent.ts';
 import type { LastError } from './last-errors.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
@@ -76,7 +76,7 @@ export interface ClaimProgressParts {
 
 /** Undefined for a claim that has its volume, or that is not for this provisioner. */
 export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgressParts): ClaimProgress | undefined {
-  if ((claim.spec.volumeName ?? '') !== '') return undefined;
+  if (namesVolume(claim)) return undefined;
   const provisioner = requestedProvisioner(claim);
   if (provisioner === undefined) return beforeHandOver(claim, parts);
   if (!parts.isKnownProvisioner(provisioner)) return undefined;

@@ -114,7 +114,7 @@ export class RecordedSteps implements AttemptSteps {
   }
 
   /**
-   * The checks before a new volume is begun, besides those of `admitClaim`.
+   * The checks before a new volume is begun, besides those of `ClaimAttempt`.
    *
    * @returns that the claim has its volume or is gone, which the cache does not show yet.
    * @throws {NameInUseError} while another claim's volume of the name is in progress, {DrainingError} while none may be begun.

@@ -1,4 +1,4 @@
-import { className, requestedProvisioner } from './claim-fields.ts';
+import { className, namesVolume, requestedProvisioner } from './claim-fields.ts';
 import { selectedNodeKey } from '../keys.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 
@@ -9,17 +9,17 @@ export type ClaimDecision =
 
 export interface ClaimDecisionInput {
   claim: PersistentVolumeClaim;
-  /** Called only for claims that have no volume yet. */
-  qualifies: () => boolean | Promise<boolean>;
+  /** The provisioner's own say; not read for a claim that names its volume. */
+  qualifies: boolean;
   isKnownProvisioner: (name: string) => boolean;
   getClass: (name: string) => StorageClass | undefined;
 }
 
-/** Decides whether a claim is to be provisioned now: the first reason against it counts. Nothing is written. */
-export async function shouldProvision(input: ClaimDecisionInput): Promise<ClaimDecision> {
+/** Decides whether a claim is to be provisioned now: the first reason against it counts. Pure. */
+export function shouldProvision(input: ClaimDecisionInput): ClaimDecision {
   const { claim } = input;
-  if ((claim.spec.volumeName ?? '') !== '') return { provision: false, reason: 'bound' };
-  if (!(await input.qualifies())) return { provision: false, reason: 'not-qualified' };
+  if (namesVolume(claim)) return { provision: false, reason: 'bound' };
+  if (!input.qualifies) return { provision: false, reason: 'not-qualified' };
   const provisioner = requestedProvisioner(claim);
   if (provisioner === undefined) return { provision: false, reason: 'not-requested' };
   if (!input.isKnownProvisioner(provisioner)) return { provision: false, reason: 'other-provisioner' };

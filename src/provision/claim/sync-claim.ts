@@ -2,6 +2,7 @@
 import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { ClaimAttempt, type ClaimAttemptOptions, type ClaimOutcome } from './claim-attempt.ts';
+import { namesVolume } from './claim-fields.ts';
 import type { ClaimTraces } from './claim-traces.ts';
 import type { FairOrder } from './fair-order.ts';
 import { uidIndex } from '../cache/informers.ts';
@@ -120,7 +121,7 @@ export class ClaimSyncer {
   #forgetIfDone(uid: string): boolean {
     if (this.#syncing.has(uid) || this.isInProgress(uid)) return false; // the end of the sync calls this again
     const claim = this.#cached(uid);
-    if (claim !== undefined && (claim.spec.volumeName ?? '') === '') return false;
+    if (claim !== undefined && !namesVolume(claim)) return false;
     this.#missingClasses.forget(uid);
     this.#options.lastErrors?.delete(uid);
     this.#options.traces?.settled(uid);

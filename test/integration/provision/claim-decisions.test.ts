@@ -370,8 +370,24 @@ describe('whether a claim is provisioned', () => {
   test('the qualifier is not asked about a claim with a volume', async () => {
     const asked: string[] = [];
     const shouldProvision = ({ metadata }: { metadata: { name: string } }): boolean => asked.push(metadata.name) > 0;
-    await once({ methods: { shouldProvision }, claim: { spec: { volumeName: 'v' } } }, assertNotQueued);
+    const claim = { spec: { volumeName: 'v' } };
+    await once({ methods: { shouldProvision }, claim }, assertNotQueued);
+    const before = (rig: Rig, uid: string): void => rig.controller.wakeClaim(uid);
+    await once({ methods: { shouldProvision }, claim, before }, (scene) => assertNothing(scene));
     assert.deepEqual(asked, []);
+  });
+
+  test('what the qualifier throws fails the attempt, which is retried', async () => {
+    const shouldProvision = (): Promise<boolean> => Promise.reject(new Error('no idea'));
+    await once({ methods: { shouldProvision } }, ({ rig, uid }) => {
+      assert.deepEqual(rig.provisioner.provisions, []);
+      assert.deepEqual(rig.events, []);
+      assert.deepEqual(rig.metrics.totals, { pf: 1 });
+      assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
+      const failure = rig.log.find(({ message }) => message === 'Error syncing claim, trying again');
+      assert.ok(failure !== undefined && 'err' in failure.fields);
+      assert.equal(String(failure.fields.err), 'Error: no idea');
+    });
   });
 
   for (const { title, methods } of [
