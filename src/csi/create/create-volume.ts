@@ -51,14 +51,6 @@ export async function createVolume(
     contentSource: plan.request.volume_content_source !== undefined,
   });
   if ('problem' in created) await discard(settings, plan, created, context);
-  return describe(settings, plan, created);
-}
-
-async function describe(
-  settings: CsiProvisionerOptions,
-  plan: VolumePlan,
-  created: CreatedVolume,
-): Promise<PersistentVolume> {
   const { migration } = settings;
   const volume = persistentVolume(settings, plan, created);
   if (migration === undefined || !plan.migrated) return volume;
