@@ -129,6 +129,14 @@ export function mayBeSavedLate(intent: Intent, nowMs: number): boolean {
   return !revoking || mayBeSavedUntilMs > nowMs; // nothing is sent any more for what is being undone
 }
 
+/**
+ * Whether its deletion was first sent, or is now, when no call could be under way any more that makes the storage: one that ends
+ * later may have made it again.
+ */
+export function needsNoSecondLook({ lateUntilMs, firstDeleteAtMs }: Intent, nowMs: number): boolean {
+  return lateUntilMs <= (firstDeleteAtMs ?? nowMs);
+}
+
 /** The revoker may be at work on it: a claim that wants the volume waits. It does not wait until a second revoke is due. */
 export function isBeingUndone(intent: Intent, nowMs: number): boolean {
   return intent.revoking && (intent.record.phase !== 'revoked' || revocableAtMs(intent) <= nowMs);
@@ -181,6 +189,8 @@ export function foundIntent(
   { record, owner, reportOnly }: FoundIntent,
   { keptUntilMs, nowMs, maxCallMs }: { keptUntilMs: number; nowMs: number; maxCallMs: number },
 ): Intent {
+  const { phase, noLateCalls = false } = record;
+  const isBeingDeleted = phase === 'delete';
   return {
     ...newIntent(record, nowMs),
     sinceAtMs: -Infinity, // how long ago is not known
@@ -193,9 +203,9 @@ export function foundIntent(
     unclearSaves: record.lateSave === true ? 1 : 0,
     mayBeSavedUntilMs: record.lateSave === true ? nowMs + lateSaveMs : -Infinity,
     deleteSent: record.handle !== undefined && record.phase !== 'unproved',
-    firstDeleteAtMs: record.phase === 'delete' ? -Infinity : undefined, // by the other process, nobody knows when
+    firstDeleteAtMs: isBeingDeleted && !noLateCalls ? -Infinity : undefined, // by the other process, nobody knows when
     deleteNotBeforeMs: nowMs + holdMs(maxCallMs),
-    lateUntilMs: lateUntil(nowMs, maxCallMs),
+    lateUntilMs: isBeingDeleted && noLateCalls ? -Infinity : lateUntil(nowMs, maxCallMs),
     keptUntilMs,
     owner,
     reportOnly,

@@ -20,6 +20,7 @@ import {
   isLeftAlone,
   lateSaveMs,
   mayBeSavedLate,
+  needsNoSecondLook,
   newIntent,
   noteUnclear,
   quietInMs,
@@ -371,14 +372,15 @@ export class Intents {
    */
   async toDelete(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
     this.checkOpen(intent);
-    const { lateSave: _lateSave, ...record } = intent.record; // that was waited for
-    await this.#put(intent, { ...record, phase: 'delete', handle }, signal);
+    const { lateSave: _lateSave, noLateCalls: _noLateCalls, ...record } = intent.record; // the late save was waited for
+    const noLateCalls = needsNoSecondLook(intent, this.#nowMs);
+    await this.#put(intent, { ...record, phase: 'delete', handle, ...(noLateCalls && { noLateCalls }) }, signal);
     this.checkOpen(intent);
   }
 
   /** It was deleted, and is revoked a second time at `lateUntilMs`: until then a late call may make it again. */
   async revoked(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { handle: _handle, problem: _problem, ...record } = intent.record;
+    const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.deleteSent = false;
     intent.firstDeleteAtMs = undefined;
     await this.#put(intent, { ...record, phase: 'revoked' }, signal);
@@ -396,7 +398,7 @@ export class Intents {
 
   /** The storage is not going to be deleted after all. Resolves once that is recorded. */
   async leaveDelete(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { handle, problem: _problem, ...record } = intent.record;
+    const { handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     const isLeft = handle !== undefined || record.phase === 'revoked' || record.phase === 'unproved';
     if (isLeft) await this.#put(intent, { ...record, phase: 'unclear' }, signal);
   }
@@ -456,7 +458,7 @@ export class Intents {
     const { claim, volume } = intent.record;
     if (this.#open.get(claim.uid) !== undefined) return;
     const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
-    const { handle: _handle, problem: _problem, ...record } = intent.record;
+    const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.record = { ...record, phase: 'unclear' };
     intent.owner = 'taken-over';
     try {

@@ -14,7 +14,14 @@ import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } 
 import { failedReason } from '../event-reasons.ts';
 import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
 import { uidIndex } from '../cache/informers.ts';
-import { type Intent, maxProofMs, revocableAtMs, type WaitReason, waitReason } from '../intents/intent.ts';
+import {
+  type Intent,
+  maxProofMs,
+  needsNoSecondLook,
+  revocableAtMs,
+  type WaitReason,
+  waitReason,
+} from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
@@ -219,7 +226,7 @@ export class Revoker {
       logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
     }
     // a call that ended after the first DeleteVolume may have made it again, also if a later DeleteVolume has succeeded
-    if (intent.lateUntilMs <= (intent.firstDeleteAtMs ?? clock.monotonicMs())) {
+    if (needsNoSecondLook(intent, clock.monotonicMs())) {
       await this.#close(intent, signal);
       return;
     }

@@ -86,6 +86,67 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.equal(backend.storage.size, 0);
   });
 
+  test('is deleted once by the next process where no call could be under way any more when its deletion was first sent', async () => {
+    const scene = await recoveryScene({
+      found: (uid) => [
+        { record: leftRecord(uid, { phase: 'delete', handle: 'deleted-before', noLateCalls: true }), owner: 'own' },
+      ],
+    });
+    await using rig = scene.rig;
+    const { backend, clock, journal } = scene;
+    backend.revokeSteps.push(async (plan, context) => {
+      await context.beforeDelete('deleted-before');
+      throw unclear('it is busy');
+    });
+    rig.deleteClaim();
+    await rig.start();
+    await clock.advance(maxCallMs - 1);
+    assert.deepEqual(backend.revokes, []);
+    await scene.undone();
+    assert.deepEqual(
+      backend.revokes.map(({ handle }) => handle),
+      ['deleted-before', 'deleted-before'],
+    );
+    assert.deepEqual(backend.deleted, ['deleted-before']);
+    assert.deepEqual(journal.writes, ['put delete', 'put delete', 'remove']);
+  });
+
+  for (const [when, waitsMs, noLateCalls] of [
+    ['before', 0, undefined],
+    ['after', lateMs, true],
+  ] as const) {
+    test(`has a record that says whether its deletion was first sent ${when} the end of such a call`, async () => {
+      const scene = await recoveryScene();
+      await using rig = scene.rig;
+      const { backend, clock, journal, handle, uid } = scene;
+      const seen: unknown[] = [];
+      journal.onPut = ({ phase, noLateCalls: said }) => {
+        if (phase !== 'create') seen.push([phase, said]);
+        return Promise.resolve();
+      };
+      backend.fulfilSteps.push(lateAnswer(backend));
+      backend.revokeSteps.push(async (_plan, context) => {
+        await clock.sleep(waitsMs, { signal: context.signal });
+        await context.beforeDelete(handle);
+        throw unclear('it is busy');
+      });
+      await rig.start();
+      rig.deleteClaim();
+      await scene.passUntil('the deletion', () => journal.records.get(uid)?.phase === 'delete');
+      await scene.undone();
+      const repeated = [
+        ['revoked', undefined],
+        ['unclear', undefined],
+        ['delete', true],
+      ];
+      assert.deepEqual(seen, [
+        ['delete', noLateCalls],
+        ['delete', noLateCalls],
+        ...(noLateCalls === undefined ? repeated : []),
+      ]);
+    });
+  }
+
   for (const state of ['finished', 'reschedule'] as const) {
     test(`is looked for again after a refusal with state ${state}, which does not say that it is gone`, async () => {
       const scene = await deletedOnce();

@@ -49,6 +49,13 @@ function without(phase: IntentPhase): (journal: IntentJournal) => IntentJournal 
     });
 }
 
+/** A deletion whose record says that no call was under way when it was first sent. */
+function withoutLateCalls(journal: IntentJournal): IntentJournal {
+  return changed(journal, {
+    put: (record, signal) => journal.put(record.phase === 'delete' ? { ...record, noLateCalls: true } : record, signal),
+  });
+}
+
 /** A record that is taken over has no version, as those of older releases, and that counts as the version of now. */
 function sinceTakeOver(journal: IntentJournal, version: () => string): IntentJournal {
   return changed(journal, {
@@ -109,6 +116,29 @@ export const brokenCases: BrokenCase[] = [
       texts: ['delete claim 0', 'everything is answered', '3000 ms pass'],
       maxCommands: 8,
     },
+  },
+  {
+    without: 'the rule that a deletion which a call may come after needs a second revoke',
+    broken: { journal: withoutLateCalls },
+    commands: {
+      first: [
+        'the next CreateVolume: late',
+        'create claim 0 of class delete',
+        'everything is answered',
+        'delete claim 0',
+        'until DeleteVolume is sent',
+        '1000 ms pass without an answer',
+      ],
+      texts: [
+        'until DeleteVolume is sent',
+        '1000 ms pass without an answer',
+        'crash once DeleteVolume is executed',
+        '61000 ms pass',
+        'start',
+      ],
+      maxCommands: 12,
+    },
+    election: true,
   },
   {
     without: 'a record of each deletion before it is sent',
