@@ -31,7 +31,7 @@ export interface FulfilContext extends ProvisionContext {
 
 /** What `revoke` is given. */
 export interface RevokeContext extends ProvisionContext {
-  /** The storage, where an earlier attempt to revoke has found it: only its deletion is left to do. */
+  /** The storage, where an earlier attempt to revoke has found it: only its deletion is left to do, and nothing may be created. */
   handle: string | undefined;
   /** As in `FulfilContext`; also checks whether the claim needs the volume after all. */
   beforeDelete(handle: string): Promise<void>;

@@ -189,8 +189,8 @@ export function foundIntent(
   { record, owner, reportOnly }: FoundIntent,
   { keptUntilMs, nowMs, maxCallMs }: { keptUntilMs: number; nowMs: number; maxCallMs: number },
 ): Intent {
-  const { phase, noLateCalls = false } = record;
-  const isBeingDeleted = phase === 'delete';
+  const { phase, handle, noLateCalls = false } = record;
+  const deleteSent = handle !== undefined && phase !== 'unproved';
   return {
     ...newIntent(record, nowMs),
     sinceAtMs: -Infinity, // how long ago is not known
@@ -202,14 +202,20 @@ export function foundIntent(
     saveSent: true,
     unclearSaves: record.lateSave === true ? 1 : 0,
     mayBeSavedUntilMs: record.lateSave === true ? nowMs + lateSaveMs : -Infinity,
-    deleteSent: record.handle !== undefined && record.phase !== 'unproved',
-    firstDeleteAtMs: isBeingDeleted && !noLateCalls ? -Infinity : undefined, // by the other process, nobody knows when
+    deleteSent,
+    firstDeleteAtMs: deleteSent && !noLateCalls ? -Infinity : undefined, // by the other process, nobody knows when
     deleteNotBeforeMs: nowMs + holdMs(maxCallMs),
-    lateUntilMs: isBeingDeleted && noLateCalls ? -Infinity : lateUntil(nowMs, maxCallMs),
+    lateUntilMs: deleteSent && noLateCalls ? -Infinity : lateUntil(nowMs, maxCallMs),
     keptUntilMs,
     owner,
     reportOnly,
   };
+}
+
+/** Its record was taken over from a process that may be alive, and is in the middle of a call or begins one before it notices. */
+export function takenOver(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
+  intent.owner = 'taken-over';
+  intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs + noticeMs, maxCallMs));
 }
 
 /** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */

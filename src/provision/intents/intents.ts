@@ -24,6 +24,7 @@ import {
   newIntent,
   noteUnclear,
   quietInMs,
+  takenOver,
   type WaitReason,
   waitReason,
   waitReasons,
@@ -235,6 +236,7 @@ export class Intents {
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
     const intent = newIntent(record, this.#nowMs);
+    intent.lateUntilMs = this.#lateCalls.get(name) ?? -Infinity; // of an attempt that was closed
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
@@ -265,7 +267,7 @@ export class Intents {
   async takeOver(intent: Intent, signal: AbortSignal): Promise<void> {
     if (intent.owner !== 'foreign') return;
     await this.#options.journal.put(intent.record, signal);
-    intent.owner = 'taken-over';
+    takenOver(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
   }
 
   /** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
@@ -373,7 +375,8 @@ export class Intents {
   async toDelete(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
     this.checkOpen(intent);
     const { lateSave: _lateSave, noLateCalls: _noLateCalls, ...record } = intent.record; // the late save was waited for
-    const noLateCalls = needsNoSecondLook(intent, this.#nowMs);
+    // where a process beside this one may still work on it, nothing is certain
+    const noLateCalls = intent.owner === 'own' && needsNoSecondLook(intent, this.#nowMs);
     await this.#put(intent, { ...record, phase: 'delete', handle, ...(noLateCalls && { noLateCalls }) }, signal);
     this.checkOpen(intent);
   }

@@ -484,7 +484,7 @@ describe('a record of another process', () => {
     await clock.advance(maxCallMs - 1);
     assert.deepEqual(backend.revokes, []);
     await undone();
-    assert.deepEqual(backend.deleted, [handle], 'by then no call of ours can be under way either');
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`], 'its last call may last longer than a minute');
   });
 
   for (const { title, isWanted } of [

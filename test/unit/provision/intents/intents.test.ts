@@ -10,7 +10,7 @@ import {
 } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import { type IntentRecord, noRecords } from '../../../../src/provision/intent-journal/intent-record.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
-import { isNeverSaved } from '../../../../src/provision/intents/intent.ts';
+import { isNeverSaved, needsNoSecondLook } from '../../../../src/provision/intents/intent.ts';
 import { Intents } from '../../../../src/provision/intents/intents.ts';
 import { NameInUseError } from '../../../../src/provision/intents/intent-index.ts';
 import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
@@ -328,6 +328,31 @@ describe('a record that was found', () => {
     });
   }
 
+  for (const [what, fields, needsSecondLook] of [
+    ['with a handle in the phase delete', { phase: 'delete' }, true],
+    ['with a handle in the phase stuck', { phase: 'stuck' }, true],
+    ['in the phase delete that says that there was no late call', { phase: 'delete', noLateCalls: true }, false],
+    ['in the phase stuck that says that there was no late call', { phase: 'stuck', noLateCalls: true }, false],
+  ] as const) {
+    test(`${what} ${needsSecondLook ? 'needs' : 'needs no'} second look, and passes that on`, async () => {
+      const written: IntentRecord[] = [];
+      const { intents, clock } = await scene([{ record: makeRecord('u1', { ...fields, handle: 'h' }), owner: 'own' }], {
+        put: (record) => {
+          written.push(record);
+          return Promise.resolve('durable');
+        },
+      });
+      const intent = intents.get('u1')!;
+      await clock.advance(10 * heldMs);
+      assert.equal(needsNoSecondLook(intent, clock.monotonicMs()), !needsSecondLook);
+      await intents.toDelete(intent, 'h', signal);
+      assert.deepEqual(
+        written.map(({ phase, noLateCalls = false }) => [phase, noLateCalls]),
+        [['delete', !needsSecondLook]],
+      );
+    });
+  }
+
   test('does not replace one that is worked on', async () => {
     const { intents } = await scene([
       { record: makeRecord('u1'), owner: 'own' },
@@ -370,6 +395,30 @@ test('the last call of a process whose record was adopted is waited for, and may
   assert.equal(intent.deleteNotBeforeMs, endMs);
   assert.equal(intent.keptUntilMs, endMs);
   assert.equal(intent.lateUntilMs, clock.monotonicMs() + noticeMs + 1.5 * maxCallMs);
+});
+
+test('a deletion is never the last word while a process beside this one may work on its record', async () => {
+  const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'foreign' }]);
+  const intent = intents.get('u1')!;
+  await clock.advance(60_000);
+  await intents.takeOver(intent, signal);
+  assert.equal(
+    intent.lateUntilMs,
+    clock.monotonicMs() + 10_000 + 1.5 * maxCallMs,
+    'it may begin a call before it notices',
+  );
+  await clock.advance(60_000);
+  await intents.toDelete(intent, 'h', signal);
+  assert.equal(intent.record.noLateCalls, undefined);
+});
+
+test('the next attempt for a name knows of a call of the one that was closed', async () => {
+  const { intents, clock } = await scene();
+  const first = await intents.begin(makeRecord('u1'), signal);
+  intents.unclear(first);
+  await intents.closeNow(first, signal);
+  const { lateUntilMs } = await intents.begin(makeRecord('u1'), signal);
+  assert.equal(lateUntilMs, clock.monotonicMs() + 1.5 * maxCallMs);
 });
 
 test('no room is certain the second time, when the last unclear attempt must have ended', async () => {
