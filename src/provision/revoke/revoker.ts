@@ -23,10 +23,11 @@ import {
   waitReason,
 } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
-import type { PersistentVolumeClaim } from '../objects.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
+import type { SeenVolume } from './volume-log.ts';
 import { NotReachedError } from './volume-log-reader.ts';
 import type { RunOptions } from '../run-options.ts';
 import { runWorkers } from '../run-workers.ts';
@@ -52,6 +53,7 @@ export interface RevokerOptions {
   client: KubeClient;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
+  volumes: Lister<PersistentVolume>;
   metrics: JournalMetrics;
   recorder: Recorder;
   permit: Permit | undefined;
@@ -160,6 +162,7 @@ export class Revoker {
       if (this.closeServed(intent)) await this.#close(intent, signal);
       return;
     }
+    if (await this.#isLeftToVolume(intent, signal)) return;
     const waitMs = this.#waitMs(intent);
     if (waitMs > 0) {
       if (intent.owner !== 'foreign') this.#logWait(intent, waitMs);
@@ -172,6 +175,31 @@ export class Revoker {
       this.#reportFailure(intent, error);
       await this.#afterFailure(intent, error, signal);
     }
+  }
+
+  /**
+   * Whether the PersistentVolume that was made of it is there: then that, and its reclaim policy, decide about the storage, and the
+   * record is closed, as for a claim that is served.
+   */
+  async #isLeftToVolume(intent: Intent, signal: AbortSignal): Promise<boolean> {
+    const { volumes, provisioner, onReleased } = this.#options;
+    const { phase, volume, claim, plan } = intent.record;
+    const isBegun = phase === 'create' || phase === 'unclear';
+    if (!isBegun || intent.owner === 'foreign' || intent.deleteSent || intent.reportOnly !== undefined) return false;
+    const present = volumes.get(volume.name);
+    if (present === undefined || !this.#isItsVolume(intent, present)) return false;
+    await provisioner.release?.(plan, { signal });
+    if (this.closeServed(intent)) onReleased(claim.uid, 0);
+    return true;
+  }
+
+  #isItsVolume({ record }: Intent, volume: PersistentVolume): boolean {
+    const { provisioner } = this.#options;
+    const { nameTaken = false, claim, handle } = record;
+    if (nameTaken || provisioner.isElsewhere?.(volume) === true || volume.spec.claimRef?.uid !== claim.uid)
+      return false;
+    const keys = provisioner.storageKeys(volume);
+    return handle === undefined ? keys.length > 0 : keys.includes(provisioner.handleKey(handle));
   }
 
   /** How long nothing is sent to undo it, in milliseconds. */
@@ -343,20 +371,9 @@ export class Revoker {
    * was not the volume of this record, it is not known what became of its storage.
    */
   async #afterVolume(intent: Intent, { volume, message }: VolumeSeenError, signal: AbortSignal): Promise<void> {
-    const { provisioner, client, logger } = this.#options;
-    const { claim, volume: template, handle, nameTaken = false } = intent.record;
-    // without a handle: that of one that is gone may have been made by another instance, whose volumes have the same names
-    const isAlone = provisioner.isElsewhere === undefined;
-    const holds = (keys: ReadonlySet<string>): boolean =>
-      handle === undefined ? keys.size > 0 : keys.has(provisioner.handleKey(handle));
-    const present = await storedVolume(client, template.name, signal);
-    const isOurs =
-      present === undefined
-        ? volume.claimUids.has(claim.uid) && holds(volume.storageKeys) && (isAlone || handle !== undefined)
-        : provisioner.isElsewhere?.(present) !== true &&
-          present.spec.claimRef?.uid === claim.uid &&
-          holds(new Set(provisioner.storageKeys(present)));
-    if (nameTaken || !isOurs) {
+    const { client, logger } = this.#options;
+    const present = await storedVolume(client, intent.record.volume.name, signal);
+    if (present === undefined ? !this.#wasItsVolume(intent, volume) : !this.#isItsVolume(intent, present)) {
       await this.#unproved(intent, `${message}, and was not that of this claim, or had other storage`, signal);
       return;
     }
@@ -373,6 +390,15 @@ export class Revoker {
       );
     }
     await this.#close(intent, signal);
+  }
+
+  /** The same of one that is gone. Without a handle it may have been made by another instance, whose volumes have the same names. */
+  #wasItsVolume({ record }: Intent, { claimUids, storageKeys }: SeenVolume): boolean {
+    const { provisioner } = this.#options;
+    const { nameTaken = false, claim, handle } = record;
+    if (nameTaken || !claimUids.has(claim.uid)) return false;
+    if (handle === undefined) return storageKeys.size > 0 && provisioner.isElsewhere === undefined;
+    return storageKeys.has(provisioner.handleKey(handle));
   }
 
   /** The sources of a volume that is no longer being created are free; a claim that wants it again gets it. */

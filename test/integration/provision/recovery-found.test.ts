@@ -612,7 +612,7 @@ describe('a record of another process', () => {
     );
     assert.deepEqual(backend.deleted, []);
     call.reject(unclear());
-    await scene.closed();
+    await scene.undone();
     await scene.passUntil('the storage to be deleted', () => backend.deleted.length > 0);
     assert.deepEqual(backend.deleted, [handle]);
     assert.equal(backend.storage.size, 0);

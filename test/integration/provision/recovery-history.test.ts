@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { untilAborted } from '../../../src/base/abort.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
-import { lateMs, leftRecord, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
+import { lateMs, leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
 import { resource, type Rig, type VolumeSketch } from './rig.ts';
 import { unclear } from './scripted-backend.ts';
 
@@ -180,6 +180,62 @@ describe('a history that the API server does not have any more', () => {
     await scene.closedInTime();
     assert.deepEqual(scene.seen.reported, []);
   });
+
+  for (const policy of ['Retain', 'Delete']) {
+    test(`is not needed where the volume is there: with policy ${policy} that decides about the storage`, async () => {
+      const scene = await leftAlone(({ rig, name, uid }) => {
+        const claimRef = { namespace: 'ns', name: 'a', uid };
+        rig.addVolume(name, 'Bound', {
+          spec: {
+            claimRef,
+            persistentVolumeReclaimPolicy: policy,
+            csi: { driver: 'drv', volumeHandle: `handle-${name}` },
+          },
+        });
+        rig.releaseVolume(name);
+        rig.server.compact();
+      });
+      await using rig = scene.rig;
+      const { backend, clock, seen, handle } = scene;
+      await rig.start();
+      await clock.advance(maxCallMs - 1);
+      await rig.settle();
+      assert.deepEqual(backend.deleted, []);
+      await scene.undone();
+      await waitLong(scene);
+      assert.deepEqual(seen.reported, []);
+      assert.deepEqual(backend.revokes, []);
+      assert.deepEqual(backend.deleted, policy === 'Delete' ? [handle] : []);
+    });
+  }
+
+  for (const [what, spec] of [
+    ['is for another claim', () => ({ claimRef: { namespace: 'ns', name: 'a', uid: 'another' } })],
+    ['is for no claim', () => ({})],
+    [
+      'has no storage of this provisioner',
+      (uid: string) => ({
+        claimRef: { namespace: 'ns', name: 'a', uid },
+        csi: { driver: 'another', volumeHandle: 'x' },
+      }),
+    ],
+  ] as const) {
+    test(`is needed where the volume of the name ${what}`, async () => {
+      const scene = await leftAlone(({ rig, name, uid }) => {
+        rig.addVolume(name, 'Available', { spec: spec(uid) });
+        rig.addClass('later');
+        rig.server.compact();
+      });
+      await using _rig = scene.rig;
+      const { backend, journal, seen, uid } = scene;
+      await scene.rig.start();
+      await scene.passUntil('the report', () => seen.reported.length > 0);
+      await waitLong(scene);
+      assert.deepEqual(seen.reported, ['unproved']);
+      assert.equal(journal.records.get(uid)?.phase, 'unproved');
+      assert.deepEqual(backend.deleted, []);
+    });
+  }
 
   test('is asked of other servers behind the address: one that was restarted does not count', async () => {
     const scene = await leftAlone();
