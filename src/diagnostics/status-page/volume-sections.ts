@@ -65,7 +65,7 @@ function releasedText({ releasedAt }: ReportedVolume, atMs: number): string {
 }
 
 const waitTexts: Readonly<Record<ReportedWait['reason'], { readonly what: string; readonly end?: string }>> = {
-  'earlier-call': { what: 'for the end of a call that nobody waits for, and that may still be creating the storage' },
+  'earlier-call': { what: 'for the end of an earlier call, which may still be creating the storage' },
   'other-process': {
     what: 'for the record of another process',
     end: 'once it is closed, or silent for 30 s',

@@ -254,7 +254,10 @@ describe('the status page', () => {
     });
     const released = { total: 1, failing: 0, first: [shared] };
     const page = await html({ ...rest, work: { ...work, waits, released } });
-    assert.match(page, /after a take-over: [^<]*<td class="n">12<td>in 4 s to 41 s<td>claim ns\/&lt;a&gt;/);
+    assert.match(
+      page,
+      /for the end of an earlier call, [^<]*<td class="n">12<td>in 4 s to 41 s<td>claim ns\/&lt;a&gt;/,
+    );
     assert.match(page, /record of another process<td class="n">1<td>once it is closed, or silent for 30 s/);
     assert.match(
       page,
