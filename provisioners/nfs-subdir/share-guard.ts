@@ -36,7 +36,7 @@ export interface ShareGuardOptions {
 
 export class ShareGuard {
   readonly #options: ShareGuardOptions;
-  /** One at a time: of two that write an identity, the later one could be killed and leave a file that nobody removes. */
+  /** One attempt at a time: each writes a file of its own first, and a process that is killed would leave those of the later ones. */
   readonly #settling = new KeyedLocks();
   #accepted: string | undefined;
   /** The root of a share that was accepted although no file can be created there. */

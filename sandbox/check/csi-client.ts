@@ -35,8 +35,8 @@ type Unary = (
 type GrpcClient = Record<string, Unary> & { close(): void };
 
 /**
- * How much before the time limit DEADLINE_EXCEEDED may come because of that limit: a timer is early by a fraction of a millisecond,
- * and a driver that honours the deadline of the call ends it itself, by its own clock.
+ * DEADLINE_EXCEEDED that comes so shortly before the time limit still counts as its effect, in milliseconds: a timer may fire a
+ * fraction of a millisecond early, and a driver that honours the deadline of the call ends the call by its own clock.
  */
 const toleranceMs = 50;
 

@@ -15,8 +15,9 @@ import { insist, type World } from './world.ts';
 const boundWithinMs = 600_000;
 
 /**
- * Share of the lives that are longer than 1.5 times --timeout. Only such a process undoes volumes, as nothing is deleted for that long
- * after a take-over: with too few of them, the records of all deleted claims would still be open whenever the API server forgets its history.
+ * Share of the lives that are longer than 1.5 times --timeout, for which nothing is deleted after a take-over: only such a process
+ * undoes volumes. With too few of them, the records of all deleted claims would still be open whenever the API server forgets its
+ * history.
  */
 const longLives = 0.2;
 /**

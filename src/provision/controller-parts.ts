@@ -68,7 +68,7 @@ export function makeControllerParts(
     ...storage,
     ...queues,
     save: options.save,
-    forgetClaimIfDone: (uid) => claimSyncer.settle(uid), // it asks the steps, which are made here
+    forgetClaimIfDone: (uid) => claimSyncer.settle(uid), // the syncer needs the steps, which are made here
   });
   const claimSyncer: ClaimSyncer = new ClaimSyncer({ ...shared, ...saving, ...queues, provisionerName });
   const volumeSyncer = new VolumeSyncer({

@@ -64,9 +64,9 @@ export interface ProvisionControllerOptions {
    */
   permit?: Permit | undefined;
   /**
-   * The longest time that one call may keep the backend busy, in milliseconds, also after nobody waits for it any more. After a take-over nothing that an earlier process may be making is
-   * deleted for 1.5 times this time, but for no longer than a minute; what was deleted sooner is revoked a second time then. Default
-   * 300,000.
+   * The longest time that one call may keep the backend busy, in milliseconds, also after it was given up. After a take-over nothing
+   * that an earlier process may be making is deleted for 1.5 times this time, but for no longer than a minute. What is deleted while
+   * a call may still make it again is revoked a second time, 1.5 times this time after that call. Default 300,000.
    */
   maxCallMs?: number;
   /** Metrics of the intent journal. Default: none. */

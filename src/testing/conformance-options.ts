@@ -78,7 +78,7 @@ export interface TestProvisionerOptions {
   kills?: number;
   /**
    * How long a difference between storage and volumes may last, in milliseconds. After a crash nothing is deleted for 1.5 times
-   * `maxCallMs`, at most for a minute: give that and half a minute more. Default 120,000.
+   * `maxCallMs`, but for no longer than a minute: allow that and half a minute more. Default 120,000.
    */
   settleMs?: number;
   /** How many stories run at once. Default: as many as there are processors, at most 4. */

@@ -50,7 +50,7 @@ describe('a sidecar that is killed', () => {
     const { volume } = await scene.bound(metadata?.name ?? '');
     await scene.sidecar.stop('SIGKILL');
     await scene.deleteClaim(metadata?.name ?? '');
-    await scene.startSidecar(['--timeout=2s']); // for 1.5 times as long the record of a volume that was saved just now keeps it
+    await scene.startSidecar(['--timeout=2s']); // the volume's record is still open: the deletion waits for 1.5 times as long
     await scene.volumeGone(volume.metadata?.name ?? '');
     assert.equal((await scene.driver.volumeIds()).includes(volume.spec?.csi?.volumeHandle ?? ''), false);
   });

@@ -126,7 +126,7 @@ export class WorkQueue {
     this.#arm();
   }
 
-  /** The key failed: it comes back when the limiter says, or in `minMs` milliseconds if that is later. */
+  /** The key failed: it is added again after the back-off of the limiter, or after `minMs` milliseconds if that is longer. */
   addRateLimited(key: string, minMs = 0): void {
     this.addAfter(key, Math.max(this.#limiter.when(key), minMs));
   }

@@ -47,7 +47,7 @@ export interface AttemptSteps {
    * Makes the storage; where attempts are recorded, an attempt without a record is planned and recorded first.
    *
    * @returns the volume as it is to be saved.
-   * @throws as `Provisioner.provision` or `Recoverable.plan`, and what the journal throws.
+   * @throws as `Provisioner.provision`, or as `Recoverable.plan` and `fulfil`, and what the journal throws.
    */
   provision(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped>;
   /** The attempt has failed, and is to be retried. */

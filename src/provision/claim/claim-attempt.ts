@@ -54,7 +54,7 @@ export interface ClaimAttemptOptions {
   recentlySaved: { has(volumeName: string): boolean };
   missingClasses: MissingClasses;
   rescheduler: Rescheduler;
-  /** `QueueVolumeStore` with the policy `queue`, which the sidecar has. */
+  /** In the sidecar the `QueueVolumeStore`. */
   store: VolumeStore;
   infeasibleClaims: InfeasibleClaims;
   /** For log lines about failures. */

@@ -26,7 +26,7 @@ export function selectedNode(claim: PersistentVolumeClaim): string {
   return annotations[selectedNodeKey] ?? annotations[alphaSelectedNodeKey] ?? '';
 }
 
-/** Whether the claim names its volume: it is bound, or a user has filled the name in. */
+/** Whether the claim has `spec.volumeName`: it is bound, or its author has asked for that volume. */
 export function namesVolume({ spec }: PersistentVolumeClaim): boolean {
   return (spec.volumeName ?? '') !== '';
 }

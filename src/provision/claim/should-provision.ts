@@ -9,7 +9,7 @@ export type ClaimDecision =
 
 export interface ClaimDecisionInput {
   claim: PersistentVolumeClaim;
-  /** The provisioner's own say; not read for a claim that names its volume. */
+  /** What `Provisioner.shouldProvision` returns; not read for a claim that names its volume. */
   qualifies: boolean;
   isKnownProvisioner: (name: string) => boolean;
   getClass: (name: string) => StorageClass | undefined;

@@ -26,9 +26,9 @@ export interface ClaimSyncerOptions extends Omit<ClaimAttemptOptions, 'missingCl
 export interface ClaimWorkersOptions extends Required<RunOptions> {
   /** Max claims that are synced at the same time. */
   workers: number;
-  /** As of `WorkersOptions`. */
+  /** As in `WorkersOptions`. */
   failureThreshold: number;
-  /** As of `WorkersOptions`. */
+  /** As in `WorkersOptions`. */
   timeoutMs: number;
 }
 
@@ -86,7 +86,7 @@ export class ClaimSyncer {
       throw error;
     } finally {
       this.#syncing.delete(uid);
-      this.#forgetIfDone(uid); // not `settle`: the failures of the sync still count
+      this.#forgetIfDone(uid); // not `settle`, as the queue still counts the failures of the claim
     }
   }
 
@@ -112,7 +112,7 @@ export class ClaimSyncer {
     return this.#options.steps.isInProgress(uid);
   }
 
-  /** The claim has changed: once it needs no more work, everything kept of it is dropped. Safe to repeat. */
+  /** To be called when the claim has changed: drops all that is kept of it, once it needs no more work. Safe to repeat. */
   settle(uid: string): void {
     if (this.#forgetIfDone(uid)) this.#options.claimQueue.forget(uid);
   }

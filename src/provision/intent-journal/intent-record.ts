@@ -63,8 +63,8 @@ export interface IntentRecord {
   /** The process ended without a clear answer to a request that creates the PersistentVolume, which may still be carried out. */
   lateSave?: true;
   /**
-   * Beside `handle`: when its deletion was first sent, no call that makes it could be under way any more. So it needs no second look.
-   * Absent: one could, or it is not known.
+   * Beside `handle`: no call that makes the storage could be under way any more when its deletion was first sent, so that it needs no
+   * second revoke. Absent: a call could be, or that is not known.
    */
   noLateCalls?: true;
   /** RFC 3339. */

@@ -27,7 +27,7 @@ export interface Intent {
   saveSent: boolean;
   /**
    * How many of these requests, with one for those of an earlier process, have had no response that rules out that they are
-   * carried out. Success does not take them back: it closes the record.
+   * carried out. A success is not subtracted: the intent is `served` then, or closed.
    */
   unclearSaves: number;
   /** A request of ours that creates it may still be carried out until this monotonic time, though nobody waits for it. */
@@ -61,13 +61,13 @@ export interface Intent {
   /** It is left to the revoker; the claim waits, but not for a second revoke. */
   revoking: boolean;
   /**
-   * Nothing is deleted before this monotonic time, so that calls of other processes have ended, or those of an attempt to undo it. One
-   * that came later than the deletion would make the storage again.
+   * Nothing is deleted before this monotonic time, so that the calls of other processes, or of an attempt to undo it, have ended: one
+   * that completes after the deletion makes the storage again.
    */
   deleteNotBeforeMs: number;
   /**
-   * Nor is the storage of a saved volume before this monotonic time, so that calls that were given up have ended. An adoption does not
-   * put it off.
+   * Nor is the storage of a saved volume deleted before this monotonic time, so that calls that were given up, or are those of another
+   * process, have ended. An adoption alone does not postpone it.
    */
   keptUntilMs: number;
   /** The PersistentVolume is there; the record is closed at `keptUntilMs`. */
@@ -85,8 +85,8 @@ export interface Intent {
 const noticeMs = 10_000;
 
 /**
- * Max time for which a deletion waits until no call can make the storage again, in milliseconds: the calls of a dead process have
- * lost their connection by then, and what a slower one makes again is found by the second look.
+ * Max time for which a deletion waits until no call can make the storage again, in milliseconds: by then the calls of a dead process
+ * have lost their connection, and what a slower call makes again is found by the second revoke, or by audit.
  */
 const maxHoldMs = 60_000;
 
@@ -94,8 +94,8 @@ const maxHoldMs = 60_000;
 const lateFactor = 1.5;
 
 /**
- * How long nothing is deleted after a take-over, in milliseconds. Where no call can last longer, the storage is deleted once, and not
- * looked for again: to find it by its name means to make it.
+ * How long nothing is deleted after a take-over, in milliseconds. Where every call has ended by then, the storage is deleted once: a
+ * second revoke, which can find storage by its name only by making it, is not needed.
  */
 export function holdMs(maxCallMs: number): number {
   return Math.min(lateFactor * maxCallMs, maxHoldMs);
@@ -130,10 +130,10 @@ export function mayBeSavedLate(intent: Intent, nowMs: number): boolean {
 }
 
 /**
- * Whether its deletion was first sent, or is now, when no call could be under way any more that makes the storage: one that ends
- * later may have made it again.
+ * Whether no call that makes the storage could be under way any more when its deletion was first sent, or can be now if none was
+ * sent. A call that ends after the deletion may have made the storage again.
  */
-export function needsNoSecondLook({ lateUntilMs, firstDeleteAtMs }: Intent, nowMs: number): boolean {
+export function needsNoSecondRevoke({ lateUntilMs, firstDeleteAtMs }: Intent, nowMs: number): boolean {
   return lateUntilMs <= (firstDeleteAtMs ?? nowMs);
 }
 
@@ -212,7 +212,7 @@ export function foundIntent(
   };
 }
 
-/** Its record was taken over from a process that may be alive, and is in the middle of a call or begins one before it notices. */
+/** Its record was taken over from a process that may be alive: it may be in a call, or begin one before it notices. */
 export function takenOver(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
   intent.owner = 'taken-over';
   intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs + noticeMs, maxCallMs));
@@ -228,8 +228,8 @@ export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: numbe
 }
 
 /**
- * A call that makes the storage has ended without a clear result. Until it can no longer run at the backend, but for no longer than
- * after a take-over, the storage stays if its volume is saved and deleted again meanwhile.
+ * A call that makes the storage has ended without a clear result. If the volume is saved by a later call and then released, its
+ * storage is kept until the first one can no longer run at the backend, but for no longer than after a take-over.
  */
 export function noteUnclear(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
   intent.exhausted = false;
@@ -239,8 +239,8 @@ export function noteUnclear(intent: Intent, { nowMs, maxCallMs }: { nowMs: numbe
 }
 
 /**
- * The last attempt to undo it had no clear result, and may have made it: the next one waits until that call has ended, unless this
- * lasts too long, as what is deleted before would have to be deleted once more.
+ * The last attempt to undo it had no clear result: its call may still make the storage, and an earlier deletion would need a second
+ * revoke. So the next attempt waits until that call has ended, unless this takes longer than `maxHoldMs`.
  */
 export function awaitOwnCall(intent: Intent, nowMs: number): void {
   if (intent.lateUntilMs - nowMs > maxHoldMs) return;
@@ -248,9 +248,9 @@ export function awaitOwnCall(intent: Intent, nowMs: number): void {
 }
 
 /**
- * For how long the storage of the intent's PersistentVolume must stay, in milliseconds: while a call of an earlier process may
- * make it again, or one of our own where a process beside this one has saved the volume, and while the revoker, which makes it to
- * find it, checks whether it may go.
+ * For how long the storage of the intent's PersistentVolume must stay, in milliseconds: while a call that was given up, or is that of
+ * another process, may make it again; while a call of our own is under way, where another process has saved the volume; and while
+ * the revoker, which makes the storage to find it, checks whether it may go.
  */
 export function quietInMs(intent: Intent, nowMs: number): number {
   if (intent.underWay) return Math.max(intent.keptUntilMs - nowMs, busyPauseMs);
@@ -261,9 +261,9 @@ export function quietInMs(intent: Intent, nowMs: number): number {
 }
 
 /**
- * What nothing is done about an intent for.
+ * What an intent waits for.
  *
- * - `earlier-call`: a call of an earlier process may still be under way, or one of an attempt to undo it that had no clear result.
+ * - `earlier-call`: a call of another process, or one of our own that had no clear result, may still make the storage.
  * - `other-process`: its record is that of another process, which may be alive.
  * - `late-save`: the API server may still carry out a request that creates its PersistentVolume.
  * - `proof`: what happened to PersistentVolumes is still being read.

@@ -20,7 +20,7 @@ import {
   isLeftAlone,
   lateSaveMs,
   mayBeSavedLate,
-  needsNoSecondLook,
+  needsNoSecondRevoke,
   newIntent,
   noteUnclear,
   quietInMs,
@@ -58,7 +58,7 @@ export class Intents {
   readonly #options: IntentsOptions;
   readonly #open: IntentIndex;
   readonly #closed: RecentlyClosed;
-  /** By the name of a saved volume: when calls that may make its storage again have ended, in monotonic milliseconds. */
+  /** By the name of a volume whose record was closed: when calls that may make its storage have ended, in monotonic milliseconds. */
   readonly #lateCalls = new Map<string, number>();
   /** UIDs of claims, until they are settled, whose closed intent may have had a PersistentVolume. */
   readonly #mayHaveHadVolume = new Set<string>();
@@ -236,11 +236,11 @@ export class Intents {
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
     const intent = newIntent(record, this.#nowMs);
-    intent.lateUntilMs = this.#lateCalls.get(name) ?? -Infinity; // of an attempt that was closed
+    intent.lateUntilMs = this.#lateCalls.get(name) ?? -Infinity; // of an attempt whose record was closed
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
-      // resolves once the Lease with the record is written
+      // resolves once the record is written to its Lease, or cannot be
       const protection = await this.#options.journal.put(record, signal);
       intent.recorded = true;
       intent.isDurable = protection === 'durable' && this.#options.journal.permit === undefined;
@@ -332,7 +332,7 @@ export class Intents {
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
   }
 
-  /** The last attempt to undo it had no clear result: the next one waits until its call has ended, unless that lasts too long. */
+  /** The last attempt to undo it had no clear result: the next one waits until the call of the last has ended, if that is soon. */
   awaitOwnCall(intent: Intent): void {
     awaitOwnCall(intent, this.#nowMs);
   }
@@ -375,8 +375,8 @@ export class Intents {
   async toDelete(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
     this.checkOpen(intent);
     const { lateSave: _lateSave, noLateCalls: _noLateCalls, ...record } = intent.record; // the late save was waited for
-    // where a process beside this one may still work on it, nothing is certain
-    const noLateCalls = intent.owner === 'own' && needsNoSecondLook(intent, this.#nowMs);
+    // another process that may still work on it may send a call later
+    const noLateCalls = intent.owner === 'own' && needsNoSecondRevoke(intent, this.#nowMs);
     await this.#put(intent, { ...record, phase: 'delete', handle, ...(noLateCalls && { noLateCalls }) }, signal);
     this.checkOpen(intent);
   }

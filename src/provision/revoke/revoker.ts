@@ -17,7 +17,7 @@ import { uidIndex } from '../cache/informers.ts';
 import {
   type Intent,
   maxProofMs,
-  needsNoSecondLook,
+  needsNoSecondRevoke,
   revocableAtMs,
   type WaitReason,
   waitReason,
@@ -202,7 +202,7 @@ export class Revoker {
     return handle === undefined ? keys.length > 0 : keys.includes(provisioner.handleKey(handle));
   }
 
-  /** How long nothing is sent to undo it, in milliseconds. */
+  /** How long the revoker must still wait before it sends anything to undo the intent, in milliseconds; 0 or less: it need not. */
   #waitMs(intent: Intent | undefined): number {
     if (intent === undefined) return 0;
     return intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - this.#options.clock.monotonicMs();
@@ -254,7 +254,7 @@ export class Revoker {
       logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
     }
     // a call that ended after the first DeleteVolume may have made it again, also if a later DeleteVolume has succeeded
-    if (needsNoSecondLook(intent, clock.monotonicMs())) {
+    if (needsNoSecondRevoke(intent, clock.monotonicMs())) {
       await this.#close(intent, signal);
       return;
     }
@@ -327,10 +327,10 @@ export class Revoker {
       return;
     }
     if (!(error instanceof ProvisionError)) throw error;
-    // in the phase `delete` the call was one that deletes, and makes nothing
+    // in the phase `delete` it was the deletion that failed, which makes nothing
     if (error.state === 'in-background' && intent.record.phase !== 'delete') {
       intents.unclear(intent);
-      if (claims.byIndex(uidIndex, uid).length === 0) intents.awaitOwnCall(intent); // a claim would wait, too
+      if (claims.byIndex(uidIndex, uid).length === 0) intents.awaitOwnCall(intent); // a claim that exists would wait, too
     }
     if (error.afterUnclear === 'absent' || (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
       await this.#close(intent, signal);

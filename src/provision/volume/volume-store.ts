@@ -53,7 +53,7 @@ export interface SaveAttempt {
   rejected: () => void;
 }
 
-/** What is called at each stage of saving a volume: the `SaveGuard` of a `Recoverable` provisioner. */
+/** What is called at each stage of saving a volume; implemented by the `SaveGuard` of a `Recoverable` provisioner. */
 export interface SaveHooks {
   /**
    * Before each attempt to create the object, which fails with what this throws; for a `VolumeAbandonedError` the store gives the

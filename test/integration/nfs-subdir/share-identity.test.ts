@@ -134,7 +134,7 @@ describe('the share of nfs-subdir', () => {
       await started().check(signal);
     });
 
-    test('gets one from one of many attempts of a process that come at once', async (t) => {
+    test('gets one from many concurrent attempts of a process, only one of which writes a file', async (t) => {
       createLock();
       const share = started();
       const made = new Set<string>();
@@ -144,7 +144,7 @@ describe('the share of nfs-subdir', () => {
       rig.write('last');
       await eventually(() => assert.ok(made.has('last')));
       const drafts = [...made].filter((name) => name.startsWith(`${identityFile}.`));
-      assert.equal(drafts.length, 1, 'files from which it is made');
+      assert.equal(drafts.length, 1);
     });
 
     test('gets one and the same from many that come at once, some of which are killed', async () => {

@@ -377,7 +377,7 @@ describe('whether a claim is provisioned', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('what the qualifier throws fails the attempt, which is retried', async () => {
+  test('an error of the qualifier fails the attempt, which is retried', async () => {
     const shouldProvision = (): Promise<boolean> => Promise.reject(new Error('no idea'));
     await once({ methods: { shouldProvision } }, ({ rig, uid }) => {
       assert.deepEqual(rig.provisioner.provisions, []);

@@ -140,7 +140,7 @@ describe('a record that is found at the start', () => {
 
   for (const timeoutS of [1, 10, 40]) {
     const heldS = 1.5 * timeoutS;
-    test(`of a claim that is gone is undone after ${heldS} s with a timeout of ${timeoutS} s, and once`, async () => {
+    test(`of a claim that is gone is undone after ${heldS} s with a timeout of ${timeoutS} s, and deleted only once`, async () => {
       const scene = await recoveryScene({
         found: (uid) => [{ record: leftRecord(uid), owner: 'own' }],
         rig: { controller: { maxCallMs: timeoutS * 1000 } },
@@ -155,7 +155,7 @@ describe('a record that is found at the start', () => {
       assert.equal(seen.waiting().get('earlier-call'), 1);
       backend.make(name); // by a call that lasts as long as one can
       await scene.undone();
-      assert.deepEqual(backend.deleted, [handle], 'nothing is made to look for it again');
+      assert.deepEqual(backend.deleted, [handle], 'there is no second revoke, which would make it to find it');
       assert.deepEqual(journal.writes, ['put delete', 'remove']);
       assert.equal(seen.revoked, 1);
       assert.equal(backend.storage.size, 0);
@@ -484,7 +484,11 @@ describe('a record of another process', () => {
     await clock.advance(maxCallMs - 1);
     assert.deepEqual(backend.revokes, []);
     await undone();
-    assert.deepEqual(backend.deleted, [handle, `${handle}-2`], 'its last call may last longer than a minute');
+    assert.deepEqual(
+      backend.deleted,
+      [handle, `${handle}-2`],
+      'the last call of the other process may end after the first deletion',
+    );
   });
 
   for (const { title, isWanted } of [

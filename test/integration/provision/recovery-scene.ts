@@ -10,7 +10,7 @@ import { recordedJournalMetrics } from './recorded-journal-metrics.ts';
 import { Rig, type RigOptions } from './rig.ts';
 import { ScriptedBackend } from './scripted-backend.ts';
 
-/** How long a call of an earlier process may take, in milliseconds. After a take-over nothing is deleted for so long. */
+/** How long a call may take, in milliseconds. As 1.5 times this is over a minute, nothing is deleted for a minute after a take-over. */
 export const maxCallMs = 60_000;
 
 /** After which a late call has come to its end, in milliseconds: then the second revoke is due. */
@@ -85,7 +85,7 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
     },
     passUntil,
     pass,
-    /** Lets time pass until nothing is recorded any more, which after a deletion takes a second revoke. */
+    /** Lets time pass until nothing is recorded any more, which after a deletion may take a second revoke. */
     undone: () => passUntil('the record to be closed', () => journal.records.size === 0),
     /** Waits until nothing is recorded any more. */
     closed: () => rig.until('the record to be closed', () => journal.records.size === 0),

@@ -86,7 +86,7 @@ describe('a volume that was deleted while a call may still make it', () => {
     assert.equal(backend.storage.size, 0);
   });
 
-  test('is deleted once by the next process where no call could be under way any more when its deletion was first sent', async () => {
+  test('is deleted once by the next process if its record says that no late call was possible', async () => {
     const scene = await recoveryScene({
       found: (uid) => [
         { record: leftRecord(uid, { phase: 'delete', handle: 'deleted-before', noLateCalls: true }), owner: 'own' },
@@ -120,8 +120,8 @@ describe('a volume that was deleted while a call may still make it', () => {
       await using rig = scene.rig;
       const { backend, clock, journal, handle } = scene;
       const seen: unknown[] = [];
-      journal.onPut = ({ phase, noLateCalls: said }) => {
-        if (phase !== 'create') seen.push([phase, said]);
+      journal.onPut = (record) => {
+        if (record.phase !== 'create') seen.push([record.phase, record.noLateCalls]);
         return Promise.resolve();
       };
       backend.fulfilSteps.push(lateAnswer(backend));
@@ -135,7 +135,7 @@ describe('a volume that was deleted while a call may still make it', () => {
       rig.deleteClaim();
       await scene.passUntil('the deletion', () => seen.length > 0);
       await scene.undone();
-      const repeated = [
+      const secondRevoke = [
         ['revoked', undefined],
         ['unclear', undefined],
         ['delete', true],
@@ -143,7 +143,7 @@ describe('a volume that was deleted while a call may still make it', () => {
       assert.deepEqual(seen, [
         ['delete', noLateCalls],
         ['delete', noLateCalls],
-        ...(noLateCalls === undefined ? repeated : []),
+        ...(noLateCalls === undefined ? secondRevoke : []),
       ]);
     });
   }
@@ -301,7 +301,7 @@ describe('a volume that was deleted while a call may still make it', () => {
   });
 });
 
-describe('an attempt to undo a volume that has no clear result', () => {
+describe('an attempt to undo a volume that ends without a clear result', () => {
   const started = async (timeoutMs: number): Promise<RecoveryScene> => {
     const scene = await recoveryScene({ rig: { controller: { maxCallMs: timeoutMs } } });
     const { rig, backend } = scene;
@@ -314,7 +314,7 @@ describe('an attempt to undo a volume that has no clear result', () => {
     return scene;
   };
 
-  test('is repeated when its call has ended, and then nothing has to be deleted twice', async () => {
+  test('is repeated once its call must have ended, so that the volume is deleted only once', async () => {
     const timeoutMs = 10_000;
     const scene = await started(timeoutMs);
     await using rig = scene.rig;
@@ -333,7 +333,7 @@ describe('an attempt to undo a volume that has no clear result', () => {
     assert.deepEqual(journal.writes, ['put create', 'put delete', 'remove']);
   });
 
-  test('is repeated ever later while none has one', async () => {
+  test('is repeated after pauses that grow while no attempt has a clear result', async () => {
     const timeoutMs = 10_000;
     const scene = await started(timeoutMs);
     await using _rig = scene.rig;
@@ -348,7 +348,7 @@ describe('an attempt to undo a volume that has no clear result', () => {
     assert.deepEqual(pauses, [15, 15, 15, 15, 16, 32, 64]);
   });
 
-  test('is repeated after a pause where it was the deletion that failed, and the volume is deleted once', async () => {
+  test('is repeated after a short pause if it was the deletion that failed, and the volume is deleted only once', async () => {
     const scene = await recoveryScene({ rig: { controller: { maxCallMs: 10_000 } } });
     await using rig = scene.rig;
     const { backend, clock, journal, handle } = scene;
@@ -370,7 +370,7 @@ describe('an attempt to undo a volume that has no clear result', () => {
     assert.deepEqual(journal.writes, ['put create', 'put delete', 'put delete', 'remove']);
   });
 
-  test('is repeated after a pause where its call may last long', async () => {
+  test('is repeated after a short pause if its call may last for more than a minute', async () => {
     const scene = await started(150_000);
     await using _rig = scene.rig;
     const { backend, clock, handle } = scene;
@@ -381,7 +381,7 @@ describe('an attempt to undo a volume that has no clear result', () => {
     assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
   });
 
-  test('is repeated after a pause while its claim still exists, which gets another volume then', async () => {
+  test('is repeated after a short pause if the claim still exists, which may need another volume', async () => {
     const scene = await recoveryScene({ rig: { controller: { maxCallMs: 10_000 } } });
     await using rig = scene.rig;
     const { backend, clock } = scene;
@@ -419,7 +419,7 @@ test('the storage of a PersistentVolume that is reclaimed is not looked for agai
   assert.equal(backend.storage.size, 0);
 });
 
-test('a volume is reclaimed once a call that was given up before has ended, at most after a minute', async () => {
+test('a released volume is reclaimed once a call that was given up must have ended, or after a minute', async () => {
   for (const [timeoutMs, heldMs] of [
     [10_000, 15_000],
     [150_000, 60_000],

@@ -29,7 +29,7 @@ describe('WorkQueue', () => {
     assert.deepEqual([await queue.get(), await queue.get(), await queue.get()], ['b', 'a', 'c']);
   });
 
-  test('a key that failed comes back after the back-off, or after a longer pause that was asked for', async () => {
+  test('a key that failed is added again after the back-off, or after the min pause if that is longer', async () => {
     const { queue, clock } = newQueue();
     const taken: [string, number][] = [];
     void work(queue, clock, taken);

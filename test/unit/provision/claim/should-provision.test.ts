@@ -85,9 +85,9 @@ const cases: DecisionCase[] = [
     want: 'waits-for-node',
   },
   { name: 'a claim that the qualifier refuses is left alone', qualifies: false, want: 'not-qualified' },
-  { name: 'the volume comes before the qualifier', spec: { volumeName: 'v' }, qualifies: false, want: 'bound' },
+  { name: 'the volume name counts before the qualifier', spec: { volumeName: 'v' }, qualifies: false, want: 'bound' },
   {
-    name: 'the qualifier comes before the provisioner',
+    name: 'the qualifier counts before the provisioner',
     annotations: {},
     qualifies: false,
     want: 'not-qualified',

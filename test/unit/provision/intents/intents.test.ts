@@ -10,7 +10,7 @@ import {
 } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import { type IntentRecord, noRecords } from '../../../../src/provision/intent-journal/intent-record.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
-import { isNeverSaved, needsNoSecondLook } from '../../../../src/provision/intents/intent.ts';
+import { isNeverSaved, needsNoSecondRevoke } from '../../../../src/provision/intents/intent.ts';
 import { Intents } from '../../../../src/provision/intents/intents.ts';
 import { NameInUseError } from '../../../../src/provision/intents/intent-index.ts';
 import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
@@ -328,13 +328,13 @@ describe('a record that was found', () => {
     });
   }
 
-  for (const [what, fields, needsSecondLook] of [
+  for (const [what, fields, needsSecondRevoke] of [
     ['with a handle in the phase delete', { phase: 'delete' }, true],
     ['with a handle in the phase stuck', { phase: 'stuck' }, true],
-    ['in the phase delete that says that there was no late call', { phase: 'delete', noLateCalls: true }, false],
-    ['in the phase stuck that says that there was no late call', { phase: 'stuck', noLateCalls: true }, false],
+    ['in the phase delete that says that no late call was possible', { phase: 'delete', noLateCalls: true }, false],
+    ['in the phase stuck that says that no late call was possible', { phase: 'stuck', noLateCalls: true }, false],
   ] as const) {
-    test(`${what} ${needsSecondLook ? 'needs' : 'needs no'} second look, and passes that on`, async () => {
+    test(`${what} needs ${needsSecondRevoke ? 'a' : 'no'} second revoke, and the record of the next deletion says the same`, async () => {
       const written: IntentRecord[] = [];
       const { intents, clock } = await scene([{ record: makeRecord('u1', { ...fields, handle: 'h' }), owner: 'own' }], {
         put: (record) => {
@@ -344,11 +344,11 @@ describe('a record that was found', () => {
       });
       const intent = intents.get('u1')!;
       await clock.advance(10 * heldMs);
-      assert.equal(needsNoSecondLook(intent, clock.monotonicMs()), !needsSecondLook);
+      assert.equal(needsNoSecondRevoke(intent, clock.monotonicMs()), !needsSecondRevoke);
       await intents.toDelete(intent, 'h', signal);
       assert.deepEqual(
         written.map(({ phase, noLateCalls = false }) => [phase, noLateCalls]),
-        [['delete', !needsSecondLook]],
+        [['delete', !needsSecondRevoke]],
       );
     });
   }
@@ -384,7 +384,7 @@ describe('a record that was found', () => {
   });
 });
 
-test('the last call of a process whose record was adopted is waited for, and may make the storage later still', async () => {
+test('a deletion waits for the last call of a process whose record was adopted', async () => {
   const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'foreign' }]);
   const intent = intents.get('u1')!;
   await intents.takeOver(intent, signal);
@@ -397,7 +397,7 @@ test('the last call of a process whose record was adopted is waited for, and may
   assert.equal(intent.lateUntilMs, clock.monotonicMs() + noticeMs + 1.5 * maxCallMs);
 });
 
-test('a deletion is never the last word while a process beside this one may work on its record', async () => {
+test('the record of a deletion excludes no late calls while another process may work on it', async () => {
   const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'foreign' }]);
   const intent = intents.get('u1')!;
   await clock.advance(60_000);
@@ -412,7 +412,7 @@ test('a deletion is never the last word while a process beside this one may work
   assert.equal(intent.record.noLateCalls, undefined);
 });
 
-test('the next attempt for a name knows of a call of the one that was closed', async () => {
+test('a new record takes over when the calls of a closed record of the same name have ended', async () => {
   const { intents, clock } = await scene();
   const first = await intents.begin(makeRecord('u1'), signal);
   intents.unclear(first);

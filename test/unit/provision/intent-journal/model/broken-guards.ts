@@ -49,7 +49,7 @@ function without(phase: IntentPhase): (journal: IntentJournal) => IntentJournal 
     });
 }
 
-/** A deletion whose record says that no call was under way when it was first sent. */
+/** The record of each deletion says that no call was under way when it was first sent. */
 function withoutLateCalls(journal: IntentJournal): IntentJournal {
   return changed(journal, {
     put: (record, signal) => journal.put(record.phase === 'delete' ? { ...record, noLateCalls: true } : record, signal),
@@ -118,7 +118,7 @@ export const brokenCases: BrokenCase[] = [
     },
   },
   {
-    without: 'the rule that a deletion which a call may come after needs a second revoke',
+    without: 'the second revoke where a late call may follow a recorded deletion',
     broken: { journal: withoutLateCalls },
     commands: {
       first: [
