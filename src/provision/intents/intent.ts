@@ -228,13 +228,27 @@ export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: numbe
 }
 
 /**
+ * A call of an earlier attempt for the same name, whose record is closed, may still run at the backend until `untilMs`, in monotonic
+ * milliseconds; undefined: there is none.
+ */
+export function expectLateCall(
+  intent: Intent,
+  untilMs: number | undefined,
+  { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number },
+): void {
+  if (untilMs === undefined) return;
+  intent.lateUntilMs = Math.max(intent.lateUntilMs, untilMs);
+  intent.keptUntilMs = Math.max(intent.keptUntilMs, Math.min(untilMs, nowMs + holdMs(maxCallMs)));
+}
+
+/**
  * A call that makes the storage has ended without a clear result. If the volume is saved by a later call and then released, its
  * storage is kept until the first one can no longer run at the backend, but for no longer than after a take-over.
  */
 export function noteUnclear(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
   intent.exhausted = false;
   intent.unclearAtMs = nowMs;
-  intent.lateUntilMs = lateUntil(nowMs, maxCallMs);
+  intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs, maxCallMs));
   intent.keptUntilMs = Math.max(intent.keptUntilMs, nowMs + holdMs(maxCallMs));
 }
 

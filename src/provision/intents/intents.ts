@@ -14,6 +14,7 @@ import { RecentlyClosed } from './recently-closed.ts';
 import {
   awaitOthers,
   awaitOwnCall,
+  expectLateCall,
   foundIntent,
   holdMs,
   type Intent,
@@ -236,7 +237,7 @@ export class Intents {
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
     const intent = newIntent(record, this.#nowMs);
-    intent.lateUntilMs = this.#lateCalls.get(name) ?? -Infinity; // of an attempt whose record was closed
+    expectLateCall(intent, this.#lateCalls.get(name), { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
@@ -463,7 +464,7 @@ export class Intents {
     const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
     const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.record = { ...record, phase: 'unclear' };
-    intent.owner = 'taken-over';
+    takenOver(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
     try {
       this.#open.add(intent);
       await this.#options.journal.put(intent.record, signal);

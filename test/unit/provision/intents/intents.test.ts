@@ -417,8 +417,9 @@ test('a new record takes over when the calls of a closed record of the same name
   const first = await intents.begin(makeRecord('u1'), signal);
   intents.unclear(first);
   await intents.closeNow(first, signal);
-  const { lateUntilMs } = await intents.begin(makeRecord('u1'), signal);
+  const { lateUntilMs, keptUntilMs } = await intents.begin(makeRecord('u1'), signal);
   assert.equal(lateUntilMs, clock.monotonicMs() + 1.5 * maxCallMs);
+  assert.equal(keptUntilMs, lateUntilMs);
 });
 
 test('no room is certain the second time, when the last unclear attempt must have ended', async () => {
