@@ -190,11 +190,20 @@ function doubled(outcome: Outcome): string[] {
   ];
 }
 
+/** UIDs of the claims whose short volume name is that of storage with other parameters: they stay Pending until an operator decides. */
+function withTakenName({ records }: Outcome): ReadonlySet<string> {
+  const taken = records.filter(
+    ({ phase, volumeName, claimUid }) => phase === 'stuck' && !volumeName.includes(claimUid),
+  );
+  return new Set(taken.map(({ claimUid }) => claimUid));
+}
+
 function unbound(outcome: Outcome): string[] {
+  const taken = withTakenName(outcome);
   const found = new Map(outcome.found.map((claim) => [claim.uid, claim]));
   const volumes = new Map(existing(outcome).map((volume) => [volume.name, volume]));
   return outcome.claims
-    .filter(({ unwantedMs }) => unwantedMs === undefined)
+    .filter(({ unwantedMs, uid = '' }) => unwantedMs === undefined && !taken.has(uid))
     .flatMap(({ namespace, name, uid = '' }) => {
       const claim = found.get(uid);
       const what = `claim ${namespace}/${name} (${uid})`;

@@ -146,6 +146,24 @@ describe('the count at the end of a chaos run', () => {
       wanted: {},
     },
     {
+      title: 'a claim whose short volume name is taken is left to an operator, and not pending',
+      outcome: {
+        claims: [claim, { ...claim, name: 'more', uid: other }],
+        found: [...whole.found, { uid: other, phase: 'Pending', volumeName: '' }],
+        records: [{ ...record, claimUid: other, volumeName: 'pvc-0e', phase: 'stuck', problem: 'AlreadyExists' }],
+      },
+      wanted: { stuck: 1 },
+    },
+    {
+      title: 'a claim whose record is stuck for another reason is pending',
+      outcome: {
+        claims: [claim, { ...claim, name: 'more', uid: other }],
+        found: [...whole.found, { uid: other, phase: 'Pending', volumeName: '' }],
+        records: [{ ...record, claimUid: other, volumeName: `pvc-${other}`, phase: 'stuck', problem: 'no' }],
+      },
+      wanted: { pending: 1, stuck: 1 },
+    },
+    {
       title: 'a record of storage that may be kept is reported and not pending',
       outcome: { records: [{ ...record, phase: 'unproved', problem: 'nothing is known' }] },
       wanted: { unproved: 1 },
