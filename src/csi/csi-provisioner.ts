@@ -46,8 +46,6 @@ export class CsiProvisioner implements Recoverable {
   readonly #requisite = new SharedRequisite();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
   readonly #copied = new Set<string>();
-  /** Plans whose source this process has protected. */
-  readonly #protected = new WeakSet<Plan>();
   /** Claims of plans without a volume attributes class, made in this process. */
   readonly #withoutClass = new WeakMap<Plan, PersistentVolumeClaim>();
 
@@ -131,7 +129,7 @@ export class CsiProvisioner implements Recoverable {
     const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
     this.#checkGrant(plan);
     const secrets = kept ?? (await secretsOf(this.#options, plan, context.signal));
-    await this.#protect(given, plan, context);
+    await this.#protect(plan, context);
     const volume = await createVolume(this.#options, plan, { ...context, secrets });
     await this.#unprotect(plan, context);
     const claim = this.#withoutClass.get(given);
@@ -165,7 +163,6 @@ export class CsiProvisioner implements Recoverable {
   async release(plan: Plan, { signal }: ProvisionContext): Promise<void> {
     const open = openSource(plan);
     if (open === undefined) return;
-    this.#protected.delete(plan); // a claim that wants the volume again needs it, too
     const { claim } = plan as Pick<VolumePlan, 'claim'>;
     const key = objectKey({ metadata: open.source });
     const isNeeded = (): boolean => this.#isNeeded(open) || snapshotsInUse(this.#options.claims.list()).has(key);
@@ -198,11 +195,10 @@ export class CsiProvisioner implements Recoverable {
     return true;
   }
 
-  async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
-    if (this.#protected.has(given)) return;
-    if (!mayExist) await protectSource(this.#options, source, signal);
-    else if (!(await protectFoundSource(this.#options, source, signal))) return;
-    this.#protected.add(given);
+  /** At each attempt: another process may have removed the protection, having restored the same snapshot. */
+  async #protect({ source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
+    if (mayExist) await protectFoundSource(this.#options, source, signal);
+    else await protectSource(this.#options, source, signal);
   }
 
   async #unprotect({ claim, source }: VolumePlan, { signal }: ProvisionContext): Promise<void> {

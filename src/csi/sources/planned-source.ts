@@ -68,25 +68,21 @@ export async function protectSource(
 }
 
 /**
- * Protects a source that an earlier process may have left unprotected, having ended between writing the record and setting the
- * finalizer. A source that is gone, is being deleted or must not be changed does not fail the volume, which may exist already.
- * Safe to repeat.
- *
- * @returns whether the source is protected now.
+ * Protects a source that may be unprotected: an earlier process has ended between writing the record and setting the finalizer, or
+ * another one has removed it since, such as that of another node, which has restored the same snapshot. A source that is gone, is
+ * being deleted or must not be changed does not fail the volume, which may exist already. Safe to repeat.
  */
 export async function protectFoundSource(
   settings: Settings,
   source: PlannedSource | undefined,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<void> {
   try {
-    if (source?.handling === 'clone' && !mayBeProtected(source, settings)) return false;
+    if (source?.handling === 'clone' && !mayBeProtected(source, settings)) return;
     await protectSource(settings, source, signal);
-    return true;
   } catch (error) {
     signal.throwIfAborted();
     settings.logger.debug({ err: error, source }, 'The source of a recorded volume is not protected');
-    return false;
   }
 }
 

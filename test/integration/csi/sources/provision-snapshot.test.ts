@@ -328,6 +328,21 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     });
   }
 
+  test('a retry protects the snapshot again that another process has let go', async () => {
+    await using rig = await startRig();
+    rig.driver.next('CreateVolume', () => {
+      rig.api.put(snapshotPath, { metadata, status: bound }); // as the process of another node, after a restore of its own
+      throw new DriverFailure(status.ABORTED, 'busy');
+    });
+    assertFailed(await rig.provision(restore), 'in-background', 'busy');
+    assert.deepEqual(finalizers(rig), []);
+    rig.driver.next('CreateVolume', new DriverFailure(status.ABORTED, 'busy'));
+    assertFailed(await rig.provision(restore), 'in-background', 'busy');
+    assert.deepEqual(finalizers(rig), [finalizer]);
+    volumeOf(await rig.provision(restore));
+    assert.deepEqual(finalizers(rig), []);
+  });
+
   test('the second of two restores protects the snapshot again', async () => {
     await using rig = await startRig();
     volumeOf(await rig.provision(restore));
