@@ -60,9 +60,7 @@ export class CloningProtectionController {
   async run({ stop, abort }: { stop: AbortSignal; abort: AbortSignal }): Promise<void> {
     const { claims, workers, clock, logger } = this.#options;
     const enqueue = (claim: PersistentVolumeClaim): void => {
-      const { deletionTimestamp, finalizers } = claim.metadata;
-      if (deletionTimestamp !== undefined && finalizers?.includes(cloningProtectionFinalizer) === true)
-        this.#queue.add(objectKey(claim));
+      if (isToBeLetGo(claim)) this.#queue.add(objectKey(claim));
     };
     logger.info({}, 'Starting CloningProtection controller');
     const registration = claims.addHandler({ onAdd: enqueue, onUpdate: (_, claim) => enqueue(claim) }, { resyncMs });
@@ -78,7 +76,7 @@ export class CloningProtectionController {
   async #sync(key: string, signal: AbortSignal): Promise<void> {
     const { claims, client, recorder, logger } = this.#options;
     const claim = claims.get(key);
-    if (claim === undefined || claim.metadata.finalizers?.includes(cloningProtectionFinalizer) !== true) return;
+    if (claim === undefined || !isToBeLetGo(claim)) return;
     this.#checkCloned(claim);
     const { namespace = '', name, uid } = claim.metadata;
     try {
@@ -132,4 +130,9 @@ export class CloningProtectionController {
     }
     return false;
   }
+}
+
+/** It is being deleted and has the protection. One that was queued may have been replaced by another of its name. */
+function isToBeLetGo({ metadata: { deletionTimestamp, finalizers } }: PersistentVolumeClaim): boolean {
+  return deletionTimestamp !== undefined && finalizers?.includes(cloningProtectionFinalizer) === true;
 }

@@ -129,6 +129,26 @@ describe('CloningProtectionController', () => {
     assert.ok(!isLetGo(api.own.get(claimsRef, source)));
   });
 
+  test('a claim that has the name of a source that was held keeps its protection', async (context) => {
+    await using api = await SandboxApi.start();
+    addDeletedSource(api);
+    api.addClaim({ name: 'clone' }, cloneSpec, 'Pending');
+    await api.cached((claims) => claims.size === 2);
+    const { logger, seen } = awaitingLogger(removing);
+    runController(context, api, logger);
+    await seen;
+    const former = api.own.get(claimsRef, source);
+    assert.ok(former);
+    api.own.update(claimsRef, { ...former, metadata: { ...former.metadata, finalizers: [] } });
+    const { metadata } = api.addClaim({ name: 'src', finalizers: [finalizer] }, {}, 'Bound');
+    await api.cached((claims) => claims.get('ns1/src')?.metadata.uid === metadata.uid);
+    api.setPhase('clone', 'Bound');
+    addDeletedSource(api, 'other');
+    await api.until(claimsRef, { namespace: 'ns1', name: 'other' }, isLetGo);
+    await systemClock.sleep(50); // more than the longest back-off
+    assert.ok(!isLetGo(api.own.get(claimsRef, source)));
+  });
+
   test('a volume made from an earlier claim of the name holds nothing', async (context) => {
     await using api = await SandboxApi.start();
     addDeletedSource(api);
