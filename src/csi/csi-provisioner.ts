@@ -209,7 +209,7 @@ export class CsiProvisioner implements Recoverable {
   }
 
   /** Whether the volume of another claim is being made from the same source. */
-  #isNeeded({ claimUid, source }: OpenSource): boolean {
+  #isNeeded({ claimUid, source }: Pick<OpenSource, 'claimUid' | 'source'>): boolean {
     for (const other of this.#options.plannedSources?.() ?? []) {
       if (other.claimUid === claimUid || this.#copied.has(other.claimUid)) continue;
       if (

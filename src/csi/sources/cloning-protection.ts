@@ -16,6 +16,8 @@ import type { OpenSource } from './open-source.ts';
 
 /** Resync period of the claims, in milliseconds. */
 const resyncMs = 15 * 60_000;
+/** An event about what holds a claim is repeated after this time, in milliseconds: the API server keeps it for an hour. */
+const repeatMs = 30 * 60_000;
 
 export interface CloningProtectionOptions {
   client: KubeClient;
@@ -44,6 +46,8 @@ export interface CloningProtectionOptions {
 export class CloningProtectionController {
   readonly #options: CloningProtectionOptions;
   readonly #queue: WorkQueue;
+  /** By the claim's key: the event that was recorded last, and when, in monotonic milliseconds. */
+  readonly #told = new Map<string, { text: string; atMs: number }>();
 
   constructor(options: CloningProtectionOptions) {
     this.#options = options;
@@ -76,10 +80,13 @@ export class CloningProtectionController {
   async #sync(key: string, signal: AbortSignal): Promise<void> {
     const { claims, client, recorder, logger } = this.#options;
     const claim = claims.get(key);
-    if (claim === undefined || !isToBeLetGo(claim)) return;
-    this.#checkCloned(claim);
+    if (claim === undefined || !isToBeLetGo(claim)) {
+      this.#told.delete(key);
+      return;
+    }
     const { namespace = '', name, uid } = claim.metadata;
     try {
+      this.#checkCloned(claim);
       await removeFinalizer<PersistentVolumeClaim>({
         client,
         ...cloningProtection,
@@ -90,10 +97,15 @@ export class CloningProtectionController {
           this.#checkCloned(claim);
         },
       });
+      this.#told.delete(key);
       logger.info({ claim: key }, 'Removed the cloning protection');
     } catch (error) {
-      if (error instanceof NotFoundError) return;
-      if (error instanceof ForbiddenError) {
+      if (error instanceof NotFoundError) {
+        this.#told.delete(key);
+        return;
+      }
+      if (error instanceof ClonedError) this.#tell(claim, error.eventText);
+      else if (error instanceof ForbiddenError) {
         const message = `The cloning protection could not be removed, the claim stays until it is: ${error.message}`;
         recorder?.event(claimReference(claim), 'Warning', 'CloneProtectionFailed', message);
       }
@@ -101,38 +113,78 @@ export class CloningProtectionController {
     }
   }
 
-  /** @throws while the claim must keep its protection. */
+  /** Records an event on a claim that is held, which all instances share. */
+  #tell(claim: PersistentVolumeClaim, text: string): void {
+    const { recorder, clock } = this.#options;
+    const key = objectKey(claim);
+    const atMs = clock.monotonicMs();
+    const last = this.#told.get(key);
+    if (last?.text === text && atMs - last.atMs < repeatMs) return;
+    this.#told.set(key, { text, atMs });
+    recorder?.event(claimReference(claim), 'Normal', 'CloneProtectionWaiting', text, { once: true });
+  }
+
+  /** @throws {ClonedError} while the claim must keep its protection. */
   #checkCloned(source: PersistentVolumeClaim): void {
     const key = objectKey(source);
-    if (this.#isCloned(source)) throw new Error(`PVC '${key}' is in 'Pending' state, cloning in progress`);
-    if (this.#isPlanned(source)) throw new Error(`PVC '${key}' is the source of a volume in progress`);
-  }
-
-  #isPlanned({ metadata }: PersistentVolumeClaim): boolean {
-    for (const { source } of this.#options.plannedSources?.() ?? []) {
-      if (source.handling === 'clone' && source.uid === metadata.uid) return true;
+    // first: what is recorded is finished, while a pending claim may wait for ever
+    const planned = this.#plannedFor(source);
+    if (planned !== undefined) {
+      throw new ClonedError(
+        `PVC '${key}' is the source of a volume in progress`,
+        `Waiting until the volume of claim ${planned}, which is cloned from this claim, is complete or certainly not there; ` +
+          'if that claim is gone and this one stays: csi-provisioner journal list',
+      );
     }
-    return false;
+    const pending = this.#pendingClone(source);
+    if (pending !== undefined) {
+      throw new ClonedError(
+        `PVC '${key}' is in 'Pending' state, cloning in progress`,
+        `Waiting until claim ${pending}, which is to be cloned from this claim, is bound or deleted. ` +
+          'A clone that was not begun before this claim was deleted never is: then delete that claim',
+      );
+    }
   }
 
-  /** A pending claim of the namespace names it, whichever driver will make the clone. */
-  #isCloned(source: PersistentVolumeClaim): boolean {
+  /** @returns the claim whose volume in progress is cloned from it. */
+  #plannedFor({ metadata }: PersistentVolumeClaim): string | undefined {
+    for (const { claim, source } of this.#options.plannedSources?.() ?? []) {
+      if (source.handling === 'clone' && source.uid === metadata.uid) return claim;
+    }
+    return undefined;
+  }
+
+  /** @returns the pending claim of the namespace that names it, whichever driver will make the clone. */
+  #pendingClone(source: PersistentVolumeClaim): string | undefined {
     const { namespace, name } = source.metadata;
-    for (const { metadata, spec, status } of this.#options.claims.list()) {
+    for (const claim of this.#options.claims.list()) {
+      const { metadata, spec, status } = claim;
       if (
         status?.phase === 'Pending' &&
         spec.dataSource?.kind === 'PersistentVolumeClaim' &&
         spec.dataSource.name === name &&
         metadata.namespace === namespace
       ) {
-        return true;
+        return objectKey(claim);
       }
     }
-    return false;
+    return undefined;
   }
 }
 
 /** It is being deleted and has the protection. One that was queued may have been replaced by another of its name. */
 function isToBeLetGo({ metadata: { deletionTimestamp, finalizers } }: PersistentVolumeClaim): boolean {
   return deletionTimestamp !== undefined && finalizers?.includes(cloningProtectionFinalizer) === true;
+}
+
+/** A claim is being cloned, or is to be. */
+class ClonedError extends Error {
+  override readonly name = 'ClonedError';
+  /** For those who wait for the claim to go. */
+  readonly eventText: string;
+
+  constructor(message: string, eventText: string) {
+    super(message);
+    this.eventText = eventText;
+  }
 }

@@ -9,18 +9,24 @@ export type PlannedSource =
 /** A source from which a volume in progress is copied, and for which claim. */
 export interface OpenSource {
   claimUid: string;
+  /** Namespace and name of that claim, which may be gone; its UID, where the plan does not say. */
+  claim: string;
   source: PlannedSource;
 }
 
 /** The source that a plan names, also where the plan cannot be carried out: until it is discarded it counts. */
 export function openSource(plan: Plan): OpenSource | undefined {
-  const { claim, source } = plan as { claim?: { uid?: unknown }; source?: Partial<Record<string, unknown>> };
+  const { claim: of, source } = plan as Readonly<
+    Record<'claim' | 'source', Partial<Record<string, unknown>> | undefined>
+  >;
   const { handling, namespace, name, uid } = source ?? {};
-  const claimUid = claim?.uid;
+  const claimUid = of?.['uid'];
   if (typeof claimUid !== 'string' || typeof namespace !== 'string' || typeof name !== 'string') return undefined;
-  if (handling === 'snapshot') return { claimUid, source: { handling, namespace, name } };
+  const [ofNamespace, ofName] = [of?.['namespace'], of?.['name']];
+  const claim = typeof ofNamespace === 'string' && typeof ofName === 'string' ? `${ofNamespace}/${ofName}` : claimUid;
+  if (handling === 'snapshot') return { claimUid, claim, source: { handling, namespace, name } };
   if (handling !== 'clone' || typeof uid !== 'string') return undefined;
-  return { claimUid, source: { handling, namespace, name, uid } };
+  return { claimUid, claim, source: { handling, namespace, name, uid } };
 }
 
 /** The sources of volumes that are recorded and may be in progress. */

@@ -49,8 +49,8 @@ export function checkClaimDeleted({ claim, pods }: ClaimFacts): Finding | undefi
     return {
       state: 'waiting',
       cause: 'deleting',
-      message: `${base}, because another claim is being cloned from it.`,
-      cure: 'Wait until the clone is complete, or delete the claim that is being cloned from it',
+      message: `${base}, because another claim is being cloned from it, or is to be.`,
+      cure: 'Wait until the clone is complete. Its event CloneProtectionWaiting names that claim: if its attempts fail, delete it, since no clone of a claim that is being deleted is begun; if it is gone, see csi-provisioner journal list',
     };
   }
   const foreign = finalizers.filter((finalizer) => finalizer !== protection);

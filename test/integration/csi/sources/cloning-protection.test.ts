@@ -100,12 +100,37 @@ describe('CloningProtectionController', () => {
     await api.until(claimsRef, source, isLetGo);
   });
 
+  test('an event on the source names the claim that holds it', async (context) => {
+    await using api = await SandboxApi.start();
+    addDeletedSource(api);
+    api.addClaim({ name: 'clone' }, cloneSpec, 'Pending');
+    await api.cached((claims) => claims.size === 2);
+    const uid = api.own.get(claimsRef, source)?.metadata.uid ?? '';
+    const open = [{ claimUid: 'u', claim: 'ns2/gone', source: { handling: 'clone', ...source, uid } } as const];
+    const told: string[] = [];
+    const both = Promise.withResolvers<undefined>();
+    const recorder: Recorder = {
+      event({ name }, type, reason, message, options) {
+        told.push([name, type, reason, options?.once, message.split(',')[0]].join(' '));
+        open.length = 0; // its record is closed: the pending claim is left
+        if (told.length === 2) both.resolve(undefined);
+      },
+    };
+    const { logger, seen } = awaitingLogger(removing, 4);
+    runController(context, api, logger, { recorder, plannedSources: () => open });
+    await Promise.all([both.promise, seen]);
+    assert.deepEqual(told, [
+      'src Normal CloneProtectionWaiting true Waiting until the volume of claim ns2/gone',
+      'src Normal CloneProtectionWaiting true Waiting until claim ns1/clone',
+    ]);
+  });
+
   test('a volume in progress holds its source although its claim is gone, until the record is closed', async (context) => {
     await using api = await SandboxApi.start();
     addDeletedSource(api);
     await api.cached((claims) => claims.size === 1);
     const uid = api.own.get(claimsRef, source)?.metadata.uid ?? '';
-    const open = [{ claimUid: 'u', source: { handling: 'clone', ...source, uid } } as const];
+    const open = [{ claimUid: 'u', claim: 'ns1/gone', source: { handling: 'clone', ...source, uid } } as const];
     const { logger, seen } = awaitingLogger(removing, 3);
     runController(context, api, logger, { plannedSources: () => open });
     await seen;
@@ -121,7 +146,7 @@ describe('CloningProtectionController', () => {
     await api.cached((claims) => claims.size === 1);
     const uid = api.own.get(claimsRef, source)?.metadata.uid ?? '';
     const isRead = (): boolean => api.server.requestLog.entries({ path: /persistentvolumeclaims\/src$/ }).length > 0;
-    const open = [{ claimUid: 'u', source: { handling: 'clone', ...source, uid } } as const];
+    const open = [{ claimUid: 'u', claim: 'ns1/gone', source: { handling: 'clone', ...source, uid } } as const];
     const { logger, seen } = awaitingLogger(removing);
     runController(context, api, logger, { plannedSources: () => (isRead() ? open : []) });
     await seen;
@@ -152,7 +177,9 @@ describe('CloningProtectionController', () => {
   test('a volume made from an earlier claim of the name holds nothing', async (context) => {
     await using api = await SandboxApi.start();
     addDeletedSource(api);
-    const open = [{ claimUid: 'u', source: { handling: 'clone', ...source, uid: 'earlier' } } as const];
+    const open = [
+      { claimUid: 'u', claim: 'ns1/gone', source: { handling: 'clone', ...source, uid: 'earlier' } } as const,
+    ];
     runController(context, api, undefined, { plannedSources: () => open });
     await api.until(claimsRef, source, isLetGo);
   });

@@ -91,7 +91,7 @@ describe('runSnapshotSweep', () => {
     await using api = await SandboxApi.start();
     api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
     api.addSnapshot({ name: 'orphan', finalizers: [finalizer] });
-    const open = [{ claimUid: 'u', source: { handling: 'snapshot', ...snap } } as const];
+    const open = [{ claimUid: 'u', claim: 'ns1/c', source: { handling: 'snapshot', ...snap } } as const];
     runSweep(context, api, { plannedSources: () => open });
     const orphan = { namespace: 'ns1', name: 'orphan' };
     await api.until(snapshotsRef, orphan, () => !isProtected(api, orphan));
@@ -105,7 +105,7 @@ describe('runSnapshotSweep', () => {
     api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
     api.addSnapshot({ name: 'stale', finalizers: [finalizer] });
     const isRead = (): boolean => api.server.requestLog.entries({ path: /volumesnapshots\/snap$/ }).length > 0;
-    const open = [{ claimUid: 'u', source: { handling: 'snapshot', ...snap } } as const];
+    const open = [{ claimUid: 'u', claim: 'ns1/c', source: { handling: 'snapshot', ...snap } } as const];
     runSweep(context, api, { plannedSources: () => (isRead() ? open : []) });
     const stale = { namespace: 'ns1', name: 'stale' };
     await api.until(snapshotsRef, stale, () => !isProtected(api, stale));
