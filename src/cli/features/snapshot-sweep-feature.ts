@@ -9,7 +9,7 @@ import { onceServed } from './once-served.ts';
 
 /** Removes the finalizer of restores from snapshots that no claim waits for any more. */
 export function snapshotSweepFeature(options: FeatureOptions, { loaded, openSources }: OpenSources): Feature {
-  const { config, driver, client, transport, informers, metrics, clock, logger } = options;
+  const { config, driver, client, transport, recorder, informers, metrics, clock, logger } = options;
   const intervalMs = config.provisioning.snapshotSweepIntervalMs;
   if (intervalMs === null) return {};
   return {
@@ -17,7 +17,7 @@ export function snapshotSweepFeature(options: FeatureOptions, { loaded, openSour
       await untilCapable(driver, ({ createDeleteSnapshot }) => createDeleteSnapshot, stop);
       await untilAborted(loaded, stop);
       const { claims } = informers;
-      const sweep = { client, transport, claims, plannedSources: openSources, intervalMs, clock, logger };
+      const sweep = { client, transport, claims, plannedSources: openSources, recorder, intervalMs, clock, logger };
       const api = new OptionalApi({ client, resource: volumeSnapshots, clock, logger });
       await onceServed(api, { signal: stop, logger }, (signal) =>
         runSnapshotSweep({ ...sweep, metrics: metrics.reflector(volumeSnapshots.plural) }, signal),

@@ -6,7 +6,8 @@ import { ConflictError, ForbiddenError, NotFoundError } from '../../kube/client/
 import { Informer } from '../../kube/cache/informer.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import { objectKey, type KubeObject } from '../../kube/kube-object.ts';
+import { apiVersion, objectKey, type KubeObject } from '../../kube/kube-object.ts';
+import type { Recorder } from '../../kube/events/recorder.ts';
 import type { ReflectorMetrics } from '../../kube/cache/reflector-metrics.ts';
 import type { Transport } from '../../kube/client/transport.ts';
 import { waitForSync } from '../../kube/cache/wait-for-sync.ts';
@@ -24,6 +25,8 @@ export interface SnapshotSweepOptions {
   claims: Lister<PersistentVolumeClaim>;
   /** Sources of volumes in progress, also of claims that are gone. Default: none. */
   plannedSources?: (() => Iterable<OpenSource>) | undefined;
+  /** Records events about snapshots under deletion that keep their protection. Default: none are recorded. */
+  recorder?: Recorder | undefined;
   /** `--snapshot-orphan-sweep-interval`: milliseconds from the end of one sweep to the next; above 0. */
   intervalMs: number;
   clock: Clock;
@@ -64,13 +67,14 @@ export async function runSnapshotSweep(options: SnapshotSweepOptions, signal: Ab
 
 /** Only what the sweep reads is kept. */
 function cachedSnapshot({ metadata }: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion, finalizers } = metadata;
+  const { name, namespace, uid, resourceVersion, deletionTimestamp, finalizers } = metadata;
   return {
     metadata: {
       name,
       ...(namespace === undefined ? {} : { namespace }),
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       ...(finalizers === undefined ? {} : { finalizers }),
     },
   };
@@ -88,18 +92,19 @@ async function mayList({ client, logger }: SnapshotSweepOptions, signal: AbortSi
 }
 
 /** One pass over the cached snapshots, those of other drivers included. Never fails. */
-async function sweep(
-  { client, claims, plannedSources, logger }: SnapshotSweepOptions,
-  snapshots: Lister<KubeObject>,
-  signal: AbortSignal,
-): Promise<void> {
+async function sweep(options: SnapshotSweepOptions, snapshots: Lister<KubeObject>, signal: AbortSignal): Promise<void> {
+  const { client, claims, plannedSources, logger } = options;
   const inUse = (): Set<string> => snapshotsInUse(claims.list(), plannedSources?.());
   const wanted = inUse();
   for (const { metadata } of [...snapshots.list()]) {
     if (sliceSpent()) await nextSlice();
     if (signal.aborted) return;
     const key = objectKey({ metadata });
-    if (metadata.finalizers?.includes(snapshotProtectionFinalizer) !== true || wanted.has(key)) continue;
+    if (metadata.finalizers?.includes(snapshotProtectionFinalizer) !== true) continue;
+    if (wanted.has(key)) {
+      if (metadata.deletionTimestamp !== undefined) tellHolder(options, { metadata });
+      continue;
+    }
     try {
       await removeFinalizer({
         client,
@@ -122,6 +127,34 @@ async function sweep(
       if (expected) logger.debug(fields, message);
       else logger.warn(fields, message);
     }
+  }
+}
+
+/** Records an event on a snapshot under deletion that says which claim holds it; all instances share it. */
+function tellHolder({ claims, plannedSources, recorder }: SnapshotSweepOptions, { metadata }: KubeObject): void {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const key = objectKey({ metadata });
+  const about = {
+    kind: volumeSnapshots.kind,
+    apiVersion: apiVersion(volumeSnapshots),
+    ...(namespace !== undefined && { namespace }),
+    name,
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+  for (const open of plannedSources?.() ?? []) {
+    if (!snapshotsInUse([], [open]).has(key)) continue;
+    const message =
+      `Waiting until the volume of claim ${open.claim}, which is restored from this snapshot, is complete or certainly not there; ` +
+      'if that claim is gone and the snapshot stays: csi-provisioner journal list';
+    recorder?.event(about, 'Normal', 'SnapshotProtectionWaiting', message, { once: true });
+    return;
+  }
+  for (const claim of claims.list()) {
+    if (!snapshotsInUse([claim]).has(key)) continue;
+    const message = `Waiting until claim ${objectKey(claim)}, which is to be restored from this snapshot, is bound or deleted`;
+    recorder?.event(about, 'Normal', 'SnapshotProtectionWaiting', message, { once: true });
+    return;
   }
 }
 

@@ -9,6 +9,8 @@ import {
   type SnapshotSweepOptions,
   snapshotsInUse,
 } from '../../../../src/csi/sources/snapshot-sweep.ts';
+import type { OpenSource } from '../../../../src/csi/sources/open-source.ts';
+import type { Recorder } from '../../../../src/kube/events/recorder.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
 import type { FaultMatch } from '../../../../sandbox/api/faults.ts';
 import { awaitingLogger, SandboxApi, snapshotsRef } from '../../../support/sandbox-api.ts';
@@ -22,7 +24,7 @@ const snap = { namespace: 'ns1', name: 'snap' };
 function runSweep(
   context: TestContext,
   api: SandboxApi,
-  options: Partial<Pick<SnapshotSweepOptions, 'logger' | 'claims' | 'plannedSources'>> = {},
+  options: Partial<Pick<SnapshotSweepOptions, 'logger' | 'claims' | 'plannedSources' | 'recorder'>> = {},
 ): void {
   const stop = new AbortController();
   const { client, transport } = api;
@@ -98,6 +100,38 @@ describe('runSnapshotSweep', () => {
     assert.ok(isProtected(api));
     open.length = 0;
     await api.until(snapshotsRef, snap, () => !isProtected(api));
+  });
+
+  test('an event on a snapshot under deletion names the claim that holds it', async (context) => {
+    await using api = await SandboxApi.start();
+    api.addClaim({ name: 'c1' }, { dataSource: source }, 'Pending');
+    await api.cached((claims) => claims.size === 1);
+    api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
+    const live = { namespace: 'ns1', name: 'live' };
+    api.addSnapshot({ name: 'live', finalizers: [finalizer] });
+    api.own.delete(snapshotsRef, snap);
+    const open = [
+      { claimUid: 'u', claim: 'ns1/other', source: { handling: 'snapshot', ...live } },
+      { claimUid: 'v', claim: 'ns2/gone', source: { handling: 'snapshot', ...snap } },
+    ] satisfies OpenSource[];
+    const told = new Set<string>();
+    const both = Promise.withResolvers<undefined>();
+    const recorder: Recorder = {
+      event({ kind, apiVersion, name }, type, reason, message, options) {
+        told.add([apiVersion, kind, name, type, reason, options?.once, message.split(',')[0]].join(' '));
+        open.length = 1; // its record is closed: the pending claim is left
+        if (told.size === 2) both.resolve(undefined);
+      },
+    };
+    runSweep(context, api, { recorder, plannedSources: () => open });
+    await both.promise;
+    assert.deepEqual(
+      [...told],
+      [
+        `${group}/v1 VolumeSnapshot snap Normal SnapshotProtectionWaiting true Waiting until the volume of claim ns2/gone`,
+        `${group}/v1 VolumeSnapshot snap Normal SnapshotProtectionWaiting true Waiting until claim ns1/c1`,
+      ],
+    );
   });
 
   test('a record that is opened while the sweep reads the snapshot keeps its protection', async (context) => {
