@@ -46,6 +46,8 @@ export class CsiProvisioner implements Recoverable {
   readonly #requisite = new SharedRequisite();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
   readonly #copied = new Set<string>();
+  /** UIDs of the sources of plans that were made in this process. */
+  readonly #sourceUids = new WeakMap<Plan, string>();
   /** Claims of plans without a volume attributes class, made in this process. */
   readonly #withoutClass = new WeakMap<Plan, PersistentVolumeClaim>();
 
@@ -88,7 +90,7 @@ export class CsiProvisioner implements Recoverable {
 
   /** The plan is complete: nothing that was looked up for it is needed again, whatever happens to it. */
   async plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan> {
-    const { plan, secrets } = await failingAs('no-change', async () => {
+    const { plan, secrets, sourceUid } = await failingAs('no-change', async () => {
       await this.#checkOurs(options);
       return this.#plan(options, context);
     });
@@ -96,6 +98,7 @@ export class CsiProvisioner implements Recoverable {
     const complete: VolumePlan = { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) };
     this.#copied.delete(plan.claim.uid);
     this.#handOver.give(complete, secrets);
+    if (sourceUid !== undefined) this.#sourceUids.set(complete, sourceUid);
     if (plan.spec.volumeAttributesClassName === undefined) this.#withoutClass.set(complete, options.claim);
     return complete;
   }
@@ -129,7 +132,7 @@ export class CsiProvisioner implements Recoverable {
     const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
     this.#checkGrant(plan);
     const secrets = kept ?? (await secretsOf(this.#options, plan, context.signal));
-    await this.#protect(plan, context);
+    await this.#protect(given, plan, context);
     const volume = await createVolume(this.#options, plan, { ...context, secrets });
     await this.#unprotect(plan, context);
     const claim = this.#withoutClass.get(given);
@@ -196,9 +199,9 @@ export class CsiProvisioner implements Recoverable {
   }
 
   /** At each attempt: another process may have removed the protection, having restored the same snapshot. */
-  async #protect({ source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
+  async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
     if (mayExist) await protectFoundSource(this.#options, source, signal);
-    else await protectSource(this.#options, source, signal);
+    else await protectSource(this.#options, source, signal, this.#sourceUids.get(given));
   }
 
   async #unprotect({ claim, source }: VolumePlan, { signal }: ProvisionContext): Promise<void> {

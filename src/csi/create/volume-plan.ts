@@ -67,10 +67,12 @@ export type VolumePlan = {
   >;
 };
 
-/** A plan, and the secrets that were read on the way: they belong to this attempt and are stored nowhere. */
+/** A plan, and what was read on the way: it belongs to this attempt and is stored nowhere. */
 export interface PlannedVolume {
   plan: VolumePlan;
   secrets: Record<string, SecretString>;
+  /** Of the source's object, which another one of its name may replace. */
+  sourceUid?: string;
 }
 
 /**
@@ -116,7 +118,7 @@ export async function planVolume(
     fsType: claim.spec.volumeMode === 'Block' ? '' : valid.fsType,
     spec: plannedSpec(options, attributesClass),
   };
-  return { plan, secrets };
+  return { plan, secrets, ...(content && { sourceUid: content.sourceUid }) };
 }
 
 /** Name of the attributes class that the volume is made with; undefined where the claim names none, or it is left out. */

@@ -21,7 +21,7 @@ export async function planSource(
   settings: Settings,
   claim: PersistentVolumeClaim,
   from: { source: ContentSource | undefined; storageClass: StorageClass; signal: AbortSignal },
-): Promise<{ source: PlannedSource; volumeContentSource: VolumeContentSource } | undefined> {
+): Promise<{ source: PlannedSource; sourceUid: string; volumeContentSource: VolumeContentSource } | undefined> {
   const { client, claims, logger, preventVolumeModeConversion } = settings;
   const { source, storageClass, signal } = from;
   if (source === undefined) return undefined;
@@ -36,15 +36,16 @@ export async function planSource(
       describe,
     );
     const volumeContentSource = { volume: { volume_id: volumeHandle } };
-    return { source: { handling: 'clone', namespace, name, uid }, volumeContentSource };
+    return { source: { handling: 'clone', namespace, name, uid }, sourceUid: uid, volumeContentSource };
   }
-  const handle = await failingAs(
+  const { handle, uid } = await failingAs(
     'no-change',
     () => snapshotHandle({ client, logger, claim, source, storageClass, preventVolumeModeConversion, signal }),
     describe,
   );
   return {
     source: { handling: 'snapshot', namespace, name },
+    sourceUid: uid,
     volumeContentSource: { snapshot: { snapshot_id: handle } },
   };
 }
@@ -52,18 +53,20 @@ export async function planSource(
 /**
  * Adds the finalizer that protects the source. Safe to repeat.
  *
- * @throws {ProvisionError} state `no-change` when it could not be written.
+ * @param snapshotUid - of a snapshot that this process has checked: the plan does not have it.
+ * @throws {ProvisionError} state `no-change` when it could not be written, or another object has the name of the source now.
  */
 export async function protectSource(
   { client, claims, logger }: Settings,
   source: PlannedSource | undefined,
   signal: AbortSignal,
+  snapshotUid?: string,
 ): Promise<void> {
   if (source === undefined) return;
   await failingAs('no-change', () =>
     source.handling === 'clone'
       ? protectCloneSource(source, { client, claims, signal })
-      : protectSnapshot({ client, logger, snapshot: source, signal }),
+      : protectSnapshot({ client, logger, snapshot: source, uid: snapshotUid, signal }),
   );
 }
 

@@ -34,14 +34,14 @@ export interface RestoreOptions {
 /**
  * Reads the snapshot and its content, live.
  *
- * @returns the driver's id of the snapshot.
+ * @returns the driver's id of the snapshot, and the UID of the object.
  * @throws {Error} for the first check that fails; the caller adds where it happened.
  */
-export async function snapshotHandle(options: RestoreOptions): Promise<string> {
+export async function snapshotHandle(options: RestoreOptions): Promise<{ handle: string; uid: string }> {
   const { client, claim, source, signal } = options;
   const name = shortValue(source.name);
   const snapshot = await readSnapshot(options);
-  const { deletionTimestamp, finalizers = [] } = snapshot.metadata;
+  const { uid = '', deletionTimestamp, finalizers = [] } = snapshot.metadata;
   // With our finalizer on it an earlier attempt began before the deletion, and may go on.
   if (deletionTimestamp !== undefined && !finalizers.includes(snapshotProtectionFinalizer)) {
     throw new Error(`snapshot ${name} is being deleted`);
@@ -61,7 +61,7 @@ export async function snapshotHandle(options: RestoreOptions): Promise<string> {
   const handle = checkContent(content, snapshot, options);
   checkSize(snapshot, claim);
   if (options.preventVolumeModeConversion) checkVolumeModeConversion(content, claim);
-  return handle;
+  return { handle, uid };
 }
 
 async function readSnapshot({ client, source, signal }: RestoreOptions): Promise<VolumeSnapshot> {
@@ -123,12 +123,17 @@ interface SnapshotProtection {
  * Adds the finalizer that protects the snapshot while it is restored. Without permission to write snapshots the restore
  * goes on unprotected.
  *
- * @throws `ApiError` as the server gave it, but for Forbidden on the write.
+ * @param options.uid - of the snapshot that was read; undefined: not known.
+ * @throws `ApiError` as the server gave it, but for Forbidden on the write, and {Error} when another snapshot has the name now.
  */
-export async function protectSnapshot(options: SnapshotProtection): Promise<void> {
-  const { logger, snapshot } = options;
+export async function protectSnapshot(options: SnapshotProtection & { uid?: string | undefined }): Promise<void> {
+  const { logger, snapshot, uid } = options;
+  const check = (live: VolumeSnapshot): void => {
+    if (uid !== undefined && (live.metadata.uid ?? '') !== uid)
+      throw new Error(`the VolumeSnapshot ${snapshot.name} was replaced by another of its name`);
+  };
   try {
-    await addFinalizer(protection(options));
+    await addFinalizer({ ...protection(options), check });
   } catch (error) {
     if (!(error instanceof ForbiddenError && error.request.verb === 'update')) throw error;
     logger.debug({ err: error, snapshot }, 'Not permitted to protect the snapshot, continuing without protection');

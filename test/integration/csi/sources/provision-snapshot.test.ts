@@ -369,6 +369,19 @@ describe('CsiProvisioner, several restores of a snapshot', () => {
     return { rig, open, plans: [...open] as [Plan, Plan, ...Plan[]] };
   }
 
+  test('one whose snapshot was replaced by another of its name is planned again, and the other is not touched', async () => {
+    const { rig, plans } = await startWithPlans(1);
+    await using _ = rig;
+    rig.api.put(snapshotPath, { metadata: { ...metadata, uid: 'uid-other' }, status: bound });
+    await assert.rejects(rig.provisioner.fulfil(plans[0], attempt), {
+      name: 'ProvisionError',
+      state: 'no-change',
+      message: 'the VolumeSnapshot snap was replaced by another of its name',
+    });
+    assertNoCreate(rig);
+    assert.deepEqual(finalizers(rig), []);
+  });
+
   test('only the last one that is copied removes the protection, also while records are still open', async () => {
     const { rig, plans } = await startWithPlans(3);
     await using _ = rig;
