@@ -63,7 +63,6 @@ export function savingParts(options: SavingPartsOptions): SavingParts {
       claimQueue.addAfter(uid, afterMs);
       forgetClaimIfDone(uid);
     },
-    onServed: forgetClaimIfDone,
   });
   const saveGuard: SaveGuard = new SaveGuard({ ...parts, guard, revoker });
   const steps = new RecordedSteps({ ...parts, guard, revoker, saveGuard });

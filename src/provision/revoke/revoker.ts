@@ -61,8 +61,6 @@ export interface RevokerOptions {
   logger: Logger;
   /** The claim is to be synced again, after so many milliseconds: it gets its volume, or another one, or is settled. */
   onReleased: (uid: string, afterMs: number) => void;
-  /** The claim has its volume, and its record is closed. */
-  onServed: (uid: string) => void;
 }
 
 export class Revoker {
@@ -144,7 +142,7 @@ export class Revoker {
         return;
       }
       intents.close(intent);
-      this.#options.onServed(uid);
+      this.#options.onReleased(uid, 0); // its volume may be gone meanwhile, such as after a restore of the API server
       return;
     }
     if (intent?.revoking !== true) return;

@@ -442,3 +442,21 @@ test('a released volume is reclaimed once a call that was given up must have end
     assert.deepEqual(backend.deleted, [handle]);
   }
 });
+
+test('a claim whose volume goes while its record is kept for an earlier call gets the volume again after that', async () => {
+  const scene = await recoveryScene({ rig: { controller: { maxCallMs: 10_000 } } });
+  await using rig = scene.rig;
+  const { backend, journal, name, handle } = scene;
+  backend.fulfilSteps.push(lateAnswer(backend));
+  await rig.start();
+  await rig.until('the attempt', () => backend.fulfils.length === 1);
+  await scene.passUntil('the volume', () => rig.volume(name));
+  assert.equal(journal.records.size, 1);
+  const saved = rig.api.get(resource.volumes, { name })!;
+  rig.api.update(resource.volumes, { ...saved, metadata: { ...saved.metadata, finalizers: [] } });
+  rig.api.delete(resource.volumes, { name }); // as after a restore of the API server, where there is no event for the claim
+  await rig.settle();
+  await scene.passUntil('the volume', () => rig.volume(name));
+  assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, handle);
+  assert.deepEqual(backend.deleted, []);
+});
