@@ -190,7 +190,10 @@ function doubled(outcome: Outcome): string[] {
   ];
 }
 
-/** UIDs of the claims whose short volume name is that of storage with other parameters: they stay Pending until an operator decides. */
+/**
+ * UIDs of the claims with a stuck record and a short volume name, which is taken to be that of storage with other parameters: they stay
+ * Pending until an operator decides.
+ */
 function withTakenName({ records }: Outcome): ReadonlySet<string> {
   const taken = records.filter(
     ({ phase, volumeName, claimUid }) => phase === 'stuck' && !volumeName.includes(claimUid),

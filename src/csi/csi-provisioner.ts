@@ -198,7 +198,7 @@ export class CsiProvisioner implements Recoverable {
     return true;
   }
 
-  /** At each attempt: another process may have removed the protection, having restored the same snapshot. */
+  /** Called at each attempt: another process that restored the same snapshot may have removed the finalizer meanwhile. */
   async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
     if (mayExist) await protectFoundSource(this.#options, source, signal);
     else await protectSource(this.#options, source, signal, this.#sourceUids.get(given));

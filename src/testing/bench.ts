@@ -248,12 +248,12 @@ export class StoryBench implements AsyncDisposable {
   }
 
   async #late(signal: AbortSignal, what: string): Promise<never> {
-    const { settleMs } = this.#options;
+    const withinMs = Math.max(promptMs, this.#options.settleMs);
     const { promise, resolve } = Promise.withResolvers<undefined>();
-    const timer = setTimeout(() => resolve(undefined), settleMs);
+    const timer = setTimeout(() => resolve(undefined), withinMs);
     signal.addEventListener('abort', () => clearTimeout(timer));
     await promise;
-    throw new Error(`the provisioner did not reach ${what} within ${settleMs / 1000} s`);
+    throw new Error(`the provisioner did not reach ${what} within ${withinMs / 1000} s`);
   }
 
   async #refused(signal: AbortSignal): Promise<never> {

@@ -146,7 +146,7 @@ describe('the count at the end of a chaos run', () => {
       wanted: {},
     },
     {
-      title: 'a claim whose short volume name is taken is left to an operator, and not pending',
+      title: 'a claim whose short volume name is taken counts as stuck, not as pending',
       outcome: {
         claims: [claim, { ...claim, name: 'more', uid: other }],
         found: [...whole.found, { uid: other, phase: 'Pending', volumeName: '' }],
@@ -155,7 +155,7 @@ describe('the count at the end of a chaos run', () => {
       wanted: { stuck: 1 },
     },
     {
-      title: 'a claim whose record is stuck for another reason is pending',
+      title: 'a claim whose record is stuck under its full volume name counts as both stuck and pending',
       outcome: {
         claims: [claim, { ...claim, name: 'more', uid: other }],
         found: [...whole.found, { uid: other, phase: 'Pending', volumeName: '' }],

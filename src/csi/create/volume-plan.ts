@@ -71,7 +71,7 @@ export type VolumePlan = {
 export interface PlannedVolume {
   plan: VolumePlan;
   secrets: Record<string, SecretString>;
-  /** Of the source's object, which another one of its name may replace. */
+  /** UID of the source claim or snapshot, to detect that it was deleted and recreated. */
   sourceUid?: string;
 }
 

@@ -145,7 +145,7 @@ export async function protectCloneSource(
     signal,
     check: (live) => {
       if ((live.metadata.uid ?? '') !== uid)
-        throw new Error(`the PVC DataSource ${name} was replaced by another of its name`);
+        throw new Error(`the PVC DataSource ${name} was replaced by another of the same name`);
     },
   });
 }

@@ -47,7 +47,7 @@ export class CloningProtectionController {
   readonly #options: CloningProtectionOptions;
   readonly #queue: WorkQueue;
   /** By the claim's key: the event that was recorded last, and when, in monotonic milliseconds. */
-  readonly #told = new Map<string, { text: string; atMs: number }>();
+  readonly #lastEvents = new Map<string, { text: string; atMs: number }>();
 
   constructor(options: CloningProtectionOptions) {
     this.#options = options;
@@ -64,7 +64,7 @@ export class CloningProtectionController {
   async run({ stop, abort }: { stop: AbortSignal; abort: AbortSignal }): Promise<void> {
     const { claims, workers, clock, logger } = this.#options;
     const enqueue = (claim: PersistentVolumeClaim): void => {
-      if (isToBeLetGo(claim)) this.#queue.add(objectKey(claim));
+      if (isDeletionCandidate(claim)) this.#queue.add(objectKey(claim));
     };
     logger.info({}, 'Starting CloningProtection controller');
     const registration = claims.addHandler({ onAdd: enqueue, onUpdate: (_, claim) => enqueue(claim) }, { resyncMs });
@@ -80,8 +80,8 @@ export class CloningProtectionController {
   async #sync(key: string, signal: AbortSignal): Promise<void> {
     const { claims, client, recorder, logger } = this.#options;
     const claim = claims.get(key);
-    if (claim === undefined || !isToBeLetGo(claim)) {
-      this.#told.delete(key);
+    if (claim === undefined || !isDeletionCandidate(claim)) {
+      this.#lastEvents.delete(key);
       return;
     }
     const { namespace = '', name, uid } = claim.metadata;
@@ -93,18 +93,18 @@ export class CloningProtectionController {
         object: { namespace, name },
         signal,
         check: (live) => {
-          if (live.metadata.uid !== uid) throw new Error(`PVC '${key}' was replaced by another of its name`);
+          if (live.metadata.uid !== uid) throw new Error(`PVC '${key}' was replaced by another of the same name`);
           this.#checkCloned(claim);
         },
       });
-      this.#told.delete(key);
+      this.#lastEvents.delete(key);
       logger.info({ claim: key }, 'Removed the cloning protection');
     } catch (error) {
       if (error instanceof NotFoundError) {
-        this.#told.delete(key);
+        this.#lastEvents.delete(key);
         return;
       }
-      if (error instanceof ClonedError) this.#tell(claim, error.eventText);
+      if (error instanceof ClonedError) this.#recordWaiting(claim, error.eventText);
       else if (error instanceof ForbiddenError) {
         const message = `The cloning protection could not be removed, the claim stays until it is: ${error.message}`;
         recorder?.event(claimReference(claim), 'Warning', 'CloneProtectionFailed', message);
@@ -113,27 +113,27 @@ export class CloningProtectionController {
     }
   }
 
-  /** Records an event on a claim that is held, which all instances share. */
-  #tell(claim: PersistentVolumeClaim, text: string): void {
+  /** Records an event on a claim that keeps its protection; once for all instances. */
+  #recordWaiting(claim: PersistentVolumeClaim, text: string): void {
     const { recorder, clock } = this.#options;
     const key = objectKey(claim);
     const atMs = clock.monotonicMs();
-    const last = this.#told.get(key);
+    const last = this.#lastEvents.get(key);
     if (last?.text === text && atMs - last.atMs < repeatMs) return;
-    this.#told.set(key, { text, atMs });
+    this.#lastEvents.set(key, { text, atMs });
     recorder?.event(claimReference(claim), 'Normal', 'CloneProtectionWaiting', text, { once: true });
   }
 
   /** @throws {ClonedError} while the claim must keep its protection. */
   #checkCloned(source: PersistentVolumeClaim): void {
     const key = objectKey(source);
-    // first: what is recorded is finished, while a pending claim may wait for ever
+    // recorded volumes first: they normally finish on their own, while a pending claim may never be bound
     const planned = this.#plannedFor(source);
     if (planned !== undefined) {
       throw new ClonedError(
         `PVC '${key}' is the source of a volume in progress`,
-        `Waiting until the volume of claim ${planned}, which is cloned from this claim, is complete or certainly not there; ` +
-          'if that claim is gone and this one stays: csi-provisioner journal list',
+        `Waiting until the volume of claim ${planned}, which is cloned from this claim, is complete or certain not to exist; ` +
+          'if that claim is gone and this one remains, run: csi-provisioner journal list',
       );
     }
     const pending = this.#pendingClone(source);
@@ -141,7 +141,7 @@ export class CloningProtectionController {
       throw new ClonedError(
         `PVC '${key}' is in 'Pending' state, cloning in progress`,
         `Waiting until claim ${pending}, which is to be cloned from this claim, is bound or deleted. ` +
-          'A clone that was not begun before this claim was deleted never is: then delete that claim',
+          `If that clone had not begun before this claim was deleted, it never will: delete claim ${pending}`,
       );
     }
   }
@@ -172,15 +172,15 @@ export class CloningProtectionController {
   }
 }
 
-/** It is being deleted and has the protection. One that was queued may have been replaced by another of its name. */
-function isToBeLetGo({ metadata: { deletionTimestamp, finalizers } }: PersistentVolumeClaim): boolean {
+/** Checked again at each sync: the key may be that of a recreated claim by then. */
+function isDeletionCandidate({ metadata: { deletionTimestamp, finalizers } }: PersistentVolumeClaim): boolean {
   return deletionTimestamp !== undefined && finalizers?.includes(cloningProtectionFinalizer) === true;
 }
 
 /** A claim is being cloned, or is to be. */
 class ClonedError extends Error {
   override readonly name = 'ClonedError';
-  /** For those who wait for the claim to go. */
+  /** Message of the event on the source. */
   readonly eventText: string;
 
   constructor(message: string, eventText: string) {

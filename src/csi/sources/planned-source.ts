@@ -53,7 +53,7 @@ export async function planSource(
 /**
  * Adds the finalizer that protects the source. Safe to repeat.
  *
- * @param snapshotUid - of a snapshot that this process has checked: the plan does not have it.
+ * @param snapshotUid - of the snapshot as this process read it, which the plan does not record; undefined: not checked.
  * @throws {ProvisionError} state `no-change` when it could not be written, or another object has the name of the source now.
  */
 export async function protectSource(
@@ -71,8 +71,8 @@ export async function protectSource(
 }
 
 /**
- * Protects a source that may be unprotected: an earlier process has ended between writing the record and setting the finalizer, or
- * another one has removed it since, such as that of another node, which has restored the same snapshot. A source that is gone, is
+ * Protects a source that may be unprotected: an earlier process may have ended between writing the record and setting the finalizer, or
+ * a process on another node may have removed it after restoring the same snapshot. A source that is gone, is
  * being deleted or must not be changed does not fail the volume, which may exist already. Safe to repeat.
  */
 export async function protectFoundSource(

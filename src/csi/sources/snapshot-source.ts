@@ -130,7 +130,7 @@ export async function protectSnapshot(options: SnapshotProtection & { uid?: stri
   const { logger, snapshot, uid } = options;
   const check = (live: VolumeSnapshot): void => {
     if (uid !== undefined && (live.metadata.uid ?? '') !== uid)
-      throw new Error(`the VolumeSnapshot ${snapshot.name} was replaced by another of its name`);
+      throw new Error(`the VolumeSnapshot ${snapshot.name} was replaced by another of the same name`);
   };
   try {
     await addFinalizer({ ...protection(options), check });

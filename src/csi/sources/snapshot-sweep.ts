@@ -102,7 +102,7 @@ async function sweep(options: SnapshotSweepOptions, snapshots: Lister<KubeObject
     const key = objectKey({ metadata });
     if (metadata.finalizers?.includes(snapshotProtectionFinalizer) !== true) continue;
     if (wanted.has(key)) {
-      if (metadata.deletionTimestamp !== undefined) tellHolder(options, { metadata });
+      if (metadata.deletionTimestamp !== undefined) recordWaiting(options, { metadata });
       continue;
     }
     try {
@@ -130,8 +130,8 @@ async function sweep(options: SnapshotSweepOptions, snapshots: Lister<KubeObject
   }
 }
 
-/** Records an event on a snapshot under deletion that says which claim holds it; all instances share it. */
-function tellHolder({ claims, plannedSources, recorder }: SnapshotSweepOptions, { metadata }: KubeObject): void {
+/** Records an event on a snapshot that is being deleted: which claim it waits for. Once for all instances. */
+function recordWaiting({ claims, plannedSources, recorder }: SnapshotSweepOptions, { metadata }: KubeObject): void {
   const { namespace, name, uid, resourceVersion } = metadata;
   const key = objectKey({ metadata });
   const about = {
@@ -145,8 +145,8 @@ function tellHolder({ claims, plannedSources, recorder }: SnapshotSweepOptions, 
   for (const open of plannedSources?.() ?? []) {
     if (!snapshotsInUse([], [open]).has(key)) continue;
     const message =
-      `Waiting until the volume of claim ${open.claim}, which is restored from this snapshot, is complete or certainly not there; ` +
-      'if that claim is gone and the snapshot stays: csi-provisioner journal list';
+      `Waiting until the volume of claim ${open.claim}, which is restored from this snapshot, is complete or certain not to exist; ` +
+      'if that claim is gone and the snapshot remains, run: csi-provisioner journal list';
     recorder?.event(about, 'Normal', 'SnapshotProtectionWaiting', message, { once: true });
     return;
   }

@@ -49,8 +49,8 @@ export function checkClaimDeleted({ claim, pods }: ClaimFacts): Finding | undefi
     return {
       state: 'waiting',
       cause: 'deleting',
-      message: `${base}, because another claim is being cloned from it, or is to be.`,
-      cure: 'Wait until the clone is complete. Its event CloneProtectionWaiting names that claim: if its attempts fail, delete it, since no clone of a claim that is being deleted is begun; if it is gone, see csi-provisioner journal list',
+      message: `${base}, because it is the source of a clone that is pending or in progress.`,
+      cure: 'Wait until the clone is complete. The event CloneProtectionWaiting on this claim names the other one. If provisioning of the other claim keeps failing, delete that one, since no clone is begun once its source is being deleted; if it no longer exists, run csi-provisioner journal list',
     };
   }
   const foreign = finalizers.filter((finalizer) => finalizer !== protection);

@@ -1,6 +1,7 @@
 /** Whether the claim of an open intent has its volume already. */
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
+import { isReduced } from '../../kube/cache/reduced-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { isReservedFor } from '../volume/existing-volume.ts';
 import type { Intent } from '../intents/intent.ts';
@@ -58,7 +59,10 @@ export async function closeIfServed(
   }
   // whether one that an administrator reserved, or another instance has made, has the storage is compared when ours is saved
   if (intent.mayExist && !(await isReservedFor(claim, existing, { client, signal, byUid: true }))) return false;
-  if (intent.mayExist && options.provisioner.isElsewhere?.(existing) === true) return false;
+  if (intent.mayExist && options.provisioner.isElsewhere !== undefined) {
+    const whole = isReduced(existing) ? await storedVolume(client, name, signal) : existing;
+    if (whole === undefined || options.provisioner.isElsewhere(whole)) return false;
+  }
   revoker.closeServed(intent);
   return true;
 }

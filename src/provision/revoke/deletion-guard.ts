@@ -97,7 +97,9 @@ export class DeletionGuard {
     await this.#checkOpen(intent, handle, signal);
     if (intent.reportOnly !== undefined) throw new ReportOnlyError(intent.reportOnly, 'restored');
     if (intent.owner === 'foreign' || intent.deleteNotBeforeMs > clock.monotonicMs()) {
-      throw new TooEarlyError('an earlier call may still be creating the storage, it is deleted later');
+      throw new TooEarlyError(
+        'an earlier call or another process may still be creating the storage; it is deleted later',
+      );
     }
     if (intent.mayBeSavedUntilMs > clock.monotonicMs()) {
       throw new TooEarlyError('the API server may still create the PersistentVolume, the storage is deleted later');

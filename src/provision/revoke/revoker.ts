@@ -6,6 +6,7 @@ import { Slots } from '../../base/slots.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
+import { isReduced } from '../../kube/cache/reduced-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { claimReference } from '../claim/claim-fields.ts';
@@ -142,7 +143,7 @@ export class Revoker {
         return;
       }
       intents.close(intent);
-      this.#options.onReleased(uid, 0); // its volume may be gone meanwhile, such as after a restore of the API server
+      this.#options.onReleased(uid, 0); // the PersistentVolume may have disappeared meanwhile, such as when an older etcd was restored
       return;
     }
     if (intent?.revoking !== true) return;
@@ -160,7 +161,7 @@ export class Revoker {
       if (this.closeServed(intent)) await this.#close(intent, signal);
       return;
     }
-    if (await this.#isLeftToVolume(intent, signal)) return;
+    if (await this.#leaveToVolume(intent, signal)) return;
     const waitMs = this.#waitMs(intent);
     if (waitMs > 0) {
       if (intent.owner !== 'foreign') this.#logWait(intent, waitMs);
@@ -176,24 +177,28 @@ export class Revoker {
   }
 
   /**
-   * Whether the PersistentVolume that was made of it is there: then that, and its reclaim policy, decide about the storage, and the
-   * record is closed, as for a claim that is served.
+   * If the PersistentVolume of the record exists, its reclaim policy decides about the storage: releases the source, and closes the
+   * record once no earlier call can be under way.
+   *
+   * @returns whether the volume exists.
    */
-  async #isLeftToVolume(intent: Intent, signal: AbortSignal): Promise<boolean> {
-    const { volumes, provisioner, onReleased } = this.#options;
+  async #leaveToVolume(intent: Intent, signal: AbortSignal): Promise<boolean> {
+    const { volumes, client, provisioner, onReleased } = this.#options;
     const { phase, volume, claim, plan } = intent.record;
     const isBegun = phase === 'create' || phase === 'unclear';
     if (!isBegun || intent.owner === 'foreign' || intent.deleteSent || intent.reportOnly !== undefined) return false;
-    const present = volumes.get(volume.name);
+    const cached = volumes.get(volume.name);
+    if (cached === undefined) return false;
+    const present = isReduced(cached) ? await storedVolume(client, volume.name, signal) : cached;
     if (present === undefined || !this.#isItsVolume(intent, present)) return false;
     await provisioner.release?.(plan, { signal });
     if (this.closeServed(intent)) onReleased(claim.uid, 0);
     return true;
   }
 
-  #isItsVolume({ record }: Intent, volume: PersistentVolume): boolean {
+  #isItsVolume({ record, foundHandle }: Intent, volume: PersistentVolume): boolean {
     const { provisioner } = this.#options;
-    const { nameTaken = false, claim, handle } = record;
+    const { nameTaken = false, claim, handle = foundHandle } = record;
     if (nameTaken || provisioner.isElsewhere?.(volume) === true || volume.spec.claimRef?.uid !== claim.uid)
       return false;
     const keys = provisioner.storageKeys(volume);
@@ -390,10 +395,10 @@ export class Revoker {
     await this.#close(intent, signal);
   }
 
-  /** The same of one that is gone. Without a handle it may have been made by another instance, whose volumes have the same names. */
-  #wasItsVolume({ record }: Intent, { claimUids, storageKeys }: SeenVolume): boolean {
+  /** As `#isItsVolume`, for one that is gone. Without a known handle it may be that of another instance, whose volumes have the same names. */
+  #wasItsVolume({ record, foundHandle }: Intent, { claimUids, storageKeys }: SeenVolume): boolean {
     const { provisioner } = this.#options;
-    const { nameTaken = false, claim, handle } = record;
+    const { nameTaken = false, claim, handle = foundHandle } = record;
     if (nameTaken || !claimUids.has(claim.uid)) return false;
     if (handle === undefined) return storageKeys.size > 0 && provisioner.isElsewhere === undefined;
     return storageKeys.has(provisioner.handleKey(handle));

@@ -156,7 +156,7 @@ describe('CsiProvisioner, fulfilling a plan', () => {
   for (const [what, change] of [
     ['is gone', (rig: Rig) => void rig.claims.delete('ns1/src')],
     ['is gone, which the cache does not show,', (rig: Rig) => rig.api.remove(sourcePath)],
-    ['was replaced by another of its name', (rig: Rig) => changeSource(rig, { uid: 'uid-other' })],
+    ['was replaced by another of the same name', (rig: Rig) => changeSource(rig, { uid: 'uid-other' })],
     [
       'is being deleted',
       (rig: Rig) => changeSource(rig, { uid: 'uid-src', deletionTimestamp: '2026-01-01T00:00:00Z' }),

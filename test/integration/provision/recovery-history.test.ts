@@ -182,7 +182,7 @@ describe('a history that the API server does not have any more', () => {
   });
 
   for (const policy of ['Retain', 'Delete']) {
-    test(`is not needed where the volume is there: with policy ${policy} that decides about the storage`, async () => {
+    test(`is not needed while the PersistentVolume exists: its reclaim policy ${policy} decides about the storage`, async () => {
       const scene = await leftAlone(({ rig, name, uid }) => {
         const claimRef = { namespace: 'ns', name: 'a', uid };
         rig.addVolume(name, 'Bound', {
@@ -210,17 +210,17 @@ describe('a history that the API server does not have any more', () => {
   }
 
   for (const [what, spec] of [
-    ['is for another claim', () => ({ claimRef: { namespace: 'ns', name: 'a', uid: 'another' } })],
-    ['is for no claim', () => ({})],
+    ['belongs to another claim', () => ({ claimRef: { namespace: 'ns', name: 'a', uid: 'another' } })],
+    ['has no claim', () => ({})],
     [
-      'has no storage of this provisioner',
+      'has storage of another driver',
       (uid: string) => ({
         claimRef: { namespace: 'ns', name: 'a', uid },
         csi: { driver: 'another', volumeHandle: 'x' },
       }),
     ],
   ] as const) {
-    test(`is needed where the volume of the name ${what}`, async () => {
+    test(`is needed if the PersistentVolume of that name ${what}: the record becomes unproved`, async () => {
       const scene = await leftAlone(({ rig, name, uid }) => {
         rig.addVolume(name, 'Available', { spec: spec(uid) });
         rig.addClass('later');

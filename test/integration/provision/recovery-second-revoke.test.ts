@@ -443,7 +443,7 @@ test('a released volume is reclaimed once a call that was given up must have end
   }
 });
 
-test('a claim whose volume goes while its record is kept for an earlier call gets the volume again after that', async () => {
+test('a claim whose PersistentVolume disappears while its record is kept for an earlier call gets it again once the record is closed', async () => {
   const scene = await recoveryScene({ rig: { controller: { maxCallMs: 10_000 } } });
   await using rig = scene.rig;
   const { backend, journal, name, handle } = scene;

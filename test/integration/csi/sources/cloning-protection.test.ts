@@ -107,19 +107,19 @@ describe('CloningProtectionController', () => {
     await api.cached((claims) => claims.size === 2);
     const uid = api.own.get(claimsRef, source)?.metadata.uid ?? '';
     const open = [{ claimUid: 'u', claim: 'ns2/gone', source: { handling: 'clone', ...source, uid } } as const];
-    const told: string[] = [];
+    const recorded: string[] = [];
     const both = Promise.withResolvers<undefined>();
     const recorder: Recorder = {
       event({ name }, type, reason, message, options) {
-        told.push([name, type, reason, options?.once, message.split(',')[0]].join(' '));
+        recorded.push([name, type, reason, options?.once, message.split(',')[0]].join(' '));
         open.length = 0; // its record is closed: the pending claim is left
-        if (told.length === 2) both.resolve(undefined);
+        if (recorded.length === 2) both.resolve(undefined);
       },
     };
     const { logger, seen } = awaitingLogger(removing, 4);
     runController(context, api, logger, { recorder, plannedSources: () => open });
     await Promise.all([both.promise, seen]);
-    assert.deepEqual(told, [
+    assert.deepEqual(recorded, [
       'src Normal CloneProtectionWaiting true Waiting until the volume of claim ns2/gone',
       'src Normal CloneProtectionWaiting true Waiting until claim ns1/clone',
     ]);
@@ -154,7 +154,7 @@ describe('CloningProtectionController', () => {
     assert.ok(!isLetGo(api.own.get(claimsRef, source)));
   });
 
-  test('a claim that has the name of a source that was held keeps its protection', async (context) => {
+  test('a claim recreated with the name of a deleted source keeps its finalizer', async (context) => {
     await using api = await SandboxApi.start();
     addDeletedSource(api);
     api.addClaim({ name: 'clone' }, cloneSpec, 'Pending');

@@ -328,7 +328,7 @@ describe('CsiProvisioner, protecting a snapshot', () => {
     });
   }
 
-  test('a retry protects the snapshot again that another process has let go', async () => {
+  test('a retry sets the finalizer again after another process has removed it', async () => {
     await using rig = await startRig();
     rig.driver.next('CreateVolume', () => {
       rig.api.put(snapshotPath, { metadata, status: bound }); // as the process of another node, after a restore of its own
@@ -369,14 +369,14 @@ describe('CsiProvisioner, several restores of a snapshot', () => {
     return { rig, open, plans: [...open] as [Plan, Plan, ...Plan[]] };
   }
 
-  test('one whose snapshot was replaced by another of its name is planned again, and the other is not touched', async () => {
+  test('a restore whose snapshot was recreated after planning fails before CreateVolume, and the new snapshot gets no finalizer', async () => {
     const { rig, plans } = await startWithPlans(1);
     await using _ = rig;
     rig.api.put(snapshotPath, { metadata: { ...metadata, uid: 'uid-other' }, status: bound });
     await assert.rejects(rig.provisioner.fulfil(plans[0], attempt), {
       name: 'ProvisionError',
       state: 'no-change',
-      message: 'the VolumeSnapshot snap was replaced by another of its name',
+      message: 'the VolumeSnapshot snap was replaced by another of the same name',
     });
     assertNoCreate(rig);
     assert.deepEqual(finalizers(rig), []);

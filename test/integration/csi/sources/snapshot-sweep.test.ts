@@ -114,19 +114,19 @@ describe('runSnapshotSweep', () => {
       { claimUid: 'u', claim: 'ns1/other', source: { handling: 'snapshot', ...live } },
       { claimUid: 'v', claim: 'ns2/gone', source: { handling: 'snapshot', ...snap } },
     ] satisfies OpenSource[];
-    const told = new Set<string>();
+    const recorded = new Set<string>();
     const both = Promise.withResolvers<undefined>();
     const recorder: Recorder = {
       event({ kind, apiVersion, name }, type, reason, message, options) {
-        told.add([apiVersion, kind, name, type, reason, options?.once, message.split(',')[0]].join(' '));
+        recorded.add([apiVersion, kind, name, type, reason, options?.once, message.split(',')[0]].join(' '));
         open.length = 1; // its record is closed: the pending claim is left
-        if (told.size === 2) both.resolve(undefined);
+        if (recorded.size === 2) both.resolve(undefined);
       },
     };
     runSweep(context, api, { recorder, plannedSources: () => open });
     await both.promise;
     assert.deepEqual(
-      [...told],
+      [...recorded],
       [
         `${group}/v1 VolumeSnapshot snap Normal SnapshotProtectionWaiting true Waiting until the volume of claim ns2/gone`,
         `${group}/v1 VolumeSnapshot snap Normal SnapshotProtectionWaiting true Waiting until claim ns1/c1`,
