@@ -54,6 +54,7 @@ const otherFlags = new Set([
   ...['--bundle', '--certificate-identity', '--certificate-oidc-issuer', '--ignore-missing', '--repo'], // to verify a release
   ...['--pod', '--container', '--driver'], // the kubectl plugin
   ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
+  '--minutes',
   ...['--api-minutes', '--journal', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short', '--program'],
   '--test-name-pattern', // npm test
   ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
