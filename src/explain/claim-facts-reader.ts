@@ -1,6 +1,6 @@
 /** Reads what is needed to explain a claim: as little as its state asks for, and what is independent at once. */
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
-import { className, requestedProvisioner, selectedNode } from '../provision/claim/claim-fields.ts';
+import { className, namesVolume, requestedProvisioner, selectedNode } from '../provision/claim/claim-fields.ts';
 import { migratedToKey, selectedNodeKey } from '../provision/keys.ts';
 import {
   type PersistentVolume,
@@ -124,7 +124,7 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
 
 /** The first responses already say what holds it. */
 function isSettled({ claim, storageClass, volume }: Omit<ClaimFacts, 'nowMs'>): boolean {
-  if ((claim.spec.volumeName ?? '') !== '') return true;
+  if (namesVolume(claim)) return true;
   if (volume?.kind === 'found') return true;
   return storageClass === undefined || storageClass.kind === 'missing';
 }

@@ -9,7 +9,7 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { claimUid } from '../../provision/claim/claim-fields.ts';
+import { claimUid, namesVolume } from '../../provision/claim/claim-fields.ts';
 import { uidIndex } from '../../provision/cache/informers.ts';
 import { selectedNodeKey } from '../../provision/keys.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../../provision/objects.ts';
@@ -180,7 +180,7 @@ export class OwnershipContest {
   /** Whether the claim still has no owner; where it has one, or is gone, the contest is over. */
   #isOwnerless(uid: string, entry: Entry, claim: PersistentVolumeClaim | undefined): claim is PersistentVolumeClaim {
     const owner = claim?.metadata.annotations?.[selectedNodeKey] ?? '';
-    if (claim?.metadata.uid === uid && owner === '' && (claim.spec.volumeName ?? '') === '') return true;
+    if (claim?.metadata.uid === uid && owner === '' && !namesVolume(claim)) return true;
     const fields = { ...(claim && { claim: objectKey(claim) }), uid, owner };
     this.#options.logger.debug(fields, 'Did not become owner of the claim');
     if (this.#entries.get(uid) === entry) this.leave(uid);

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { claimReference, claimUid, selectedNode } from '../../provision/claim/claim-fields.ts';
+import { claimReference, claimUid, namesVolume, selectedNode } from '../../provision/claim/claim-fields.ts';
 import { uidIndex } from '../../provision/cache/informers.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { waitingReason } from '../../provision/event-reasons.ts';
@@ -67,7 +67,7 @@ export class WaitingClaims {
   #record(uid: string, node: string, message: string): void {
     const { claims, recorder } = this.#options;
     const claim = claims.byIndex(uidIndex, uid)[0];
-    if (claim === undefined || (claim.spec.volumeName ?? '') !== '' || selectedNode(claim) !== node) return;
+    if (claim === undefined || namesVolume(claim) || selectedNode(claim) !== node) return;
     recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
   }
 }

@@ -6,7 +6,7 @@ import { decisiveAnnotationKeys } from '../keys.ts';
 import type { ClaimBudget } from './claim-budget.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
-import { selectedNode } from '../claim/claim-fields.ts';
+import { namesVolume, selectedNode } from '../claim/claim-fields.ts';
 import { sameButVersion } from './same-but-version.ts';
 
 /** Max size of a claim without a volume that is kept whole, in characters of its keys and values. */
@@ -53,8 +53,8 @@ export function nodeName(claim: PersistentVolumeClaim): string {
 }
 
 /** Whether the cached form of a claim is whole if it is not too large: it has no volume. */
-export function isWholeClaim({ spec }: PersistentVolumeClaim): boolean {
-  return (spec.volumeName ?? '') === '';
+export function isWholeClaim(claim: PersistentVolumeClaim): boolean {
+  return !namesVolume(claim);
 }
 
 function partialClaim(claim: PersistentVolumeClaim, shared: SharedValues): PersistentVolumeClaim {

@@ -1,9 +1,8 @@
 /** Whether the claim of an open intent has its volume already. */
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import { isReduced } from '../../kube/cache/reduced-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { isReservedFor } from '../volume/existing-volume.ts';
+import { existingWhole, isReservedFor } from '../volume/existing-volume.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
@@ -52,17 +51,15 @@ export async function closeIfServed(
   const leaving = existing.metadata.deletionTimestamp !== undefined || phase === 'Released' || phase === 'Failed';
   if (leaving || nameTaken)
     throw new VolumePendingDeletionError(`PersistentVolume ${JSON.stringify(name)} must be deleted first`);
-  if (!(await isReservedFor(claim, existing, { client, signal }))) {
+  const whole = await existingWhole(client, existing, signal);
+  if (!(await isReservedFor(claim, whole, { client, signal }))) {
     const message = `PersistentVolume ${JSON.stringify(name)} exists already and is not for this claim. Delete it, or recreate the claim`;
     reportStuck(options, intent, message);
     throw new Error(message);
   }
   // whether one that an administrator reserved, or another instance has made, has the storage is compared when ours is saved
-  if (intent.mayExist && !(await isReservedFor(claim, existing, { client, signal, byUid: true }))) return false;
-  if (intent.mayExist && options.provisioner.isElsewhere !== undefined) {
-    const whole = isReduced(existing) ? await storedVolume(client, name, signal) : existing;
-    if (whole === undefined || options.provisioner.isElsewhere(whole)) return false;
-  }
+  if (intent.mayExist && !(await isReservedFor(claim, whole, { client, signal, byUid: true }))) return false;
+  if (intent.mayExist && options.provisioner.isElsewhere?.(whole) === true) return false;
   revoker.closeServed(intent);
   return true;
 }

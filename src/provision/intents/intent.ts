@@ -78,6 +78,14 @@ export interface Intent {
   reportOnly: string | undefined;
 }
 
+/** By what the calls of an intent are timed, in milliseconds. */
+export interface CallTimes {
+  /** Monotonic. */
+  readonly nowMs: number;
+  /** How long a call to the backend may take. */
+  readonly maxCallMs: number;
+}
+
 /**
  * How long a process whose record was adopted by another may go on before its watch shows that the claim is served or gone, in
  * milliseconds.
@@ -213,29 +221,30 @@ export function foundIntent(
 }
 
 /** Its record was taken over from a process that may be alive: it may be in a call, or begin one before it notices. */
-export function takenOver(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
+export function takenOver(intent: Intent, times: CallTimes): void {
   intent.owner = 'taken-over';
+  expectCallOfOther(intent, times);
+}
+
+/** The other process makes its last call before it notices. */
+function expectCallOfOther(intent: Intent, { nowMs, maxCallMs }: CallTimes): void {
   intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs + noticeMs, maxCallMs));
 }
 
 /** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
-export function awaitOthers(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
+export function awaitOthers(intent: Intent, times: CallTimes): void {
   if (intent.owner !== 'taken-over') return;
-  const endMs = nowMs + holdMs(noticeMs + maxCallMs);
+  const endMs = times.nowMs + holdMs(noticeMs + times.maxCallMs);
   intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);
   intent.keptUntilMs = Math.max(intent.keptUntilMs, endMs);
-  intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs + noticeMs, maxCallMs));
+  expectCallOfOther(intent, times);
 }
 
 /**
  * A call of an earlier attempt for the same name, whose record is closed, may still run at the backend until `untilMs`, in monotonic
  * milliseconds; undefined: there is none.
  */
-export function expectLateCall(
-  intent: Intent,
-  untilMs: number | undefined,
-  { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number },
-): void {
+export function expectLateCall(intent: Intent, untilMs: number | undefined, { nowMs, maxCallMs }: CallTimes): void {
   if (untilMs === undefined) return;
   intent.lateUntilMs = Math.max(intent.lateUntilMs, untilMs);
   intent.keptUntilMs = Math.max(intent.keptUntilMs, Math.min(untilMs, nowMs + holdMs(maxCallMs)));
@@ -245,7 +254,7 @@ export function expectLateCall(
  * A call that makes the storage has ended without a clear result. If the volume is saved by a later call and then released, its
  * storage is kept until the first one can no longer run at the backend, but for no longer than after a take-over.
  */
-export function noteUnclear(intent: Intent, { nowMs, maxCallMs }: { nowMs: number; maxCallMs: number }): void {
+export function noteUnclear(intent: Intent, { nowMs, maxCallMs }: CallTimes): void {
   intent.exhausted = false;
   intent.unclearAtMs = nowMs;
   intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs, maxCallMs));

@@ -14,6 +14,7 @@ import { RecentlyClosed } from './recently-closed.ts';
 import {
   awaitOthers,
   awaitOwnCall,
+  type CallTimes,
   expectLateCall,
   foundIntent,
   holdMs,
@@ -237,7 +238,7 @@ export class Intents {
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
     const intent = newIntent(record, this.#nowMs);
-    expectLateCall(intent, this.#lateCalls.get(name), { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
+    expectLateCall(intent, this.#lateCalls.get(name), this.#callTimes);
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
@@ -268,12 +269,12 @@ export class Intents {
   async takeOver(intent: Intent, signal: AbortSignal): Promise<void> {
     if (intent.owner !== 'foreign') return;
     await this.#options.journal.put(intent.record, signal);
-    takenOver(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
+    takenOver(intent, this.#callTimes);
   }
 
   /** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
   awaitOthers(intent: Intent): void {
-    awaitOthers(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
+    awaitOthers(intent, this.#callTimes);
   }
 
   /** Asks the backend to make the storage. Until that ends, the storage of a saved volume of the name stays. @throws what `call` throws. */
@@ -329,7 +330,7 @@ export class Intents {
 
   /** A call that makes the storage ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
-    noteUnclear(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
+    noteUnclear(intent, this.#callTimes);
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
   }
 
@@ -464,7 +465,7 @@ export class Intents {
     const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
     const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.record = { ...record, phase: 'unclear' };
-    takenOver(intent, { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs });
+    takenOver(intent, this.#callTimes);
     try {
       this.#open.add(intent);
       await this.#options.journal.put(intent.record, signal);
@@ -540,6 +541,10 @@ export class Intents {
 
   async #put(intent: Intent, record: IntentRecord, signal: AbortSignal): Promise<void> {
     if (this.#open.change(intent, record)) await this.#options.journal.put(record, signal);
+  }
+
+  get #callTimes(): CallTimes {
+    return { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs };
   }
 
   get #nowMs(): number {

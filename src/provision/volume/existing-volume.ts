@@ -1,9 +1,8 @@
 import { quantityBytes } from '../../base/quantity.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import { isReduced } from '../../kube/cache/reduced-object.ts';
 import { claimReference } from '../claim/claim-fields.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
-import { isReserved, storedVolume } from './stored-volume.ts';
+import { isReserved, wholeVolume } from './stored-volume.ts';
 
 /**
  * Whether a volume that exists already is reserved for the claim. One whose cached form lacks the reference is read
@@ -18,12 +17,24 @@ export async function isReservedFor(
   volume: PersistentVolume,
   { client, signal, byUid = false }: { client: KubeClient; signal: AbortSignal; byUid?: boolean },
 ): Promise<boolean> {
-  const { name } = volume.metadata;
-  const whole = isReduced(volume) ? await storedVolume(client, name, signal) : volume;
-  if (whole === undefined) throw new Error(`PersistentVolume ${JSON.stringify(name)} is gone, and still in the cache`);
-  const reference = whole.spec.claimRef;
+  const reference = (await existingWhole(client, volume, signal)).spec.claimRef;
   if (byUid && (reference?.uid ?? '') === '') return false;
   return isReserved(reference, claimReference(claim));
+}
+
+/**
+ * As `wholeVolume`, for a volume that exists.
+ *
+ * @throws {ApiError} and {TransportError} when it cannot be read, {Error} when the API server has none.
+ */
+export async function existingWhole(
+  client: KubeClient,
+  volume: PersistentVolume,
+  signal: AbortSignal,
+): Promise<PersistentVolume> {
+  const whole = await wholeVolume(client, volume, signal);
+  if (whole !== undefined) return whole;
+  throw new Error(`PersistentVolume ${JSON.stringify(volume.metadata.name)} is gone, and still in the cache`);
 }
 
 /**

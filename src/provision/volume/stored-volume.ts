@@ -1,4 +1,5 @@
 import { shortValue } from '../../base/short-value.ts';
+import { isReduced } from '../../kube/cache/reduced-object.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { ObjectReference } from '../../kube/kube-object.ts';
 import { type PersistentVolume, type PersistentVolumeSpec, persistentVolumes } from '../objects.ts';
@@ -56,6 +57,15 @@ export async function storedVolume(
   const options = { fieldSelector: `metadata.name=${name}`, signal };
   const found = await client.list<PersistentVolume>(persistentVolumes, options);
   return found.find(({ metadata }) => metadata.name === name);
+}
+
+/** A cached volume with all its parts: read live, as by `storedVolume`, where the cached form lacks some. @throws as `storedVolume`. */
+export async function wholeVolume(
+  client: KubeClient,
+  volume: PersistentVolume,
+  signal: AbortSignal,
+): Promise<PersistentVolume | undefined> {
+  return isReduced(volume) ? await storedVolume(client, volume.metadata.name, signal) : volume;
 }
 
 /**
