@@ -81,8 +81,9 @@ describe('expandTemplate', () => {
         try {
           assert.ok(expandTemplate(template, values).length <= template.length * 5);
         } catch (error) {
-          const tokens = /^invalid tokens: \[(.*)\]$/.exec((error as Error).message)?.[1] ?? '';
-          for (const token of tokens.split('" "')) assert.ok(template.includes(token.replaceAll('"', '')));
+          const message = (error as Error).message;
+          assert.match(message, /^invalid tokens: \[.+\]$/);
+          for (const [, token = ''] of message.matchAll(/"([^"]*)"/g)) assert.ok(template.includes(token), message);
         }
       }),
     );
