@@ -18,7 +18,7 @@ import { createVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteVolume } from './delete-volume.ts';
 import { errorMessage } from './error-message.ts';
-import { failingAs, failingInBackground } from './failing-as.ts';
+import { failingAs, unforeseenAsInBackground } from './failing-as.ts';
 import { isMadeElsewhere } from './node-deployment/volume-ownership.ts';
 import { recordedPlan } from './create/recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
@@ -46,9 +46,9 @@ export class CsiProvisioner implements Recoverable {
   readonly #requisite = new SharedRequisite();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
   readonly #copied = new Set<string>();
-  /** UIDs of the sources of plans that were made in this process. */
+  /** UIDs of sources, by plan, see `#rememberForFulfil`. */
   readonly #sourceUids = new WeakMap<Plan, string>();
-  /** Claims of plans without a volume attributes class, made in this process. */
+  /** Claims of plans without a volume attributes class, by plan, see `#rememberForFulfil`. */
   readonly #withoutClass = new WeakMap<Plan, PersistentVolumeClaim>();
 
   constructor(options: CsiProvisionerOptions) {
@@ -88,19 +88,18 @@ export class CsiProvisioner implements Recoverable {
     return `not responsible for provisioning of PVC ${objectKey(claim)} because it is not assigned to node ${goQuote(node.nodeName)}`;
   }
 
-  /** The plan is complete: nothing that was looked up for it is needed again, whatever happens to it. */
+  /** The plan is all that `fulfil` needs, also in another process; in this one it has what was read for the plan as well. */
   async plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan> {
-    const { plan, secrets, sourceUid } = await failingAs('no-change', async () => {
+    const planned = await failingAs('no-change', async () => {
       await this.#checkOurs(options);
-      return this.#plan(options, context);
+      try {
+        return await planVolume(this.#options, options, context);
+      } catch (error) {
+        if (error instanceof PopulatorError) this.#reportPopulator(options.claim);
+        throw error;
+      }
     });
-    const { topology } = plan;
-    const complete: VolumePlan = { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) };
-    this.#copied.delete(plan.claim.uid);
-    this.#handOver.give(complete, secrets);
-    if (sourceUid !== undefined) this.#sourceUids.set(complete, sourceUid);
-    if (plan.spec.volumeAttributesClassName === undefined) this.#withoutClass.set(complete, options.claim);
-    return complete;
+    return this.#rememberForFulfil(planned, options.claim);
   }
 
   /** @throws {IgnoredError} when the claim is not ours, and {ProvisionError} when that cannot be determined. */
@@ -113,31 +112,36 @@ export class CsiProvisioner implements Recoverable {
     if (reason !== undefined) throw new IgnoredError(reason);
   }
 
-  async #plan(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
-    try {
-      return await planVolume(this.#options, options, context);
-    } catch (error) {
-      if (error instanceof PopulatorError) this.#reportPopulator(options.claim);
-      throw error;
-    }
+  /**
+   * Keeps what was read for a plan and is not in it. The key is the plan object itself: `fulfil` finds it only if it is given the
+   * object that this returns, not a copy or one that was read from a record.
+   *
+   * @returns the plan, which shares its list of topologies with the one before.
+   */
+  #rememberForFulfil({ plan, secrets, sourceUid }: PlannedVolume, claim: PersistentVolumeClaim): VolumePlan {
+    const { topology } = plan;
+    const key: VolumePlan = { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) };
+    this.#copied.delete(plan.claim.uid);
+    this.#handOver.give(key, secrets);
+    if (sourceUid !== undefined) this.#sourceUids.set(key, sourceUid);
+    if (plan.spec.volumeAttributesClassName === undefined) this.#withoutClass.set(key, claim);
+    return key;
   }
 
   /** The secret is read again, unless this very plan was made in this process a moment ago. */
   fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
-    return failingInBackground(context, (guarded) => this.#fulfil(given, guarded));
-  }
-
-  async #fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
-    const kept = this.#handOver.take(given); // then the plan is known, too
-    const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
-    this.#checkGrant(plan);
-    const secrets = kept ?? (await secretsOf(this.#options, plan, context.signal));
-    await this.#protect(given, plan, context);
-    const volume = await createVolume(this.#options, plan, { ...context, secrets });
-    await this.#unprotect(plan, context);
-    const claim = this.#withoutClass.get(given);
-    if (claim !== undefined) this.#reportUnusedClass(claim);
-    return volume;
+    return unforeseenAsInBackground(context, async (guarded) => {
+      const kept = this.#handOver.take(given); // then the plan is known, too
+      const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
+      this.#checkGrant(plan);
+      const secrets = kept ?? (await secretsOf(this.#options, plan, guarded.signal));
+      await this.#protect(given, plan, guarded);
+      const volume = await createVolume(this.#options, plan, { ...guarded, secrets });
+      await this.#unprotect(plan, guarded);
+      const claim = this.#withoutClass.get(given);
+      if (claim !== undefined) this.#reportUnusedClass(claim);
+      return volume;
+    });
   }
 
   /** A grant may be revoked before the content is copied. @throws {ProvisionError} state `no-change`. */
@@ -148,7 +152,7 @@ export class CsiProvisioner implements Recoverable {
   }
 
   revoke(given: Plan, context: RevokeContext): Promise<void> {
-    return failingInBackground(context, (guarded) =>
+    return unforeseenAsInBackground(context, (guarded) =>
       revokeVolume(this.#options, recordedPlan(given, this.#options.driverName), guarded),
     );
   }

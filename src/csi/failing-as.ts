@@ -29,7 +29,7 @@ export type BeforeDelete = (handle: string) => Promise<void>;
  *
  * @param attempt - gets the context with a `beforeDelete` that it must not call within `failingAs`.
  */
-export async function failingInBackground<T, C extends { beforeDelete(handle: string): Promise<void> }>(
+export async function unforeseenAsInBackground<T, C extends { beforeDelete(handle: string): Promise<void> }>(
   context: C,
   attempt: (context: C) => Promise<T>,
 ): Promise<T> {
