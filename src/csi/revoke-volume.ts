@@ -3,7 +3,7 @@ import type { Permit } from '../base/permit.ts';
 import { isUnservedResource, NotFoundError } from '../kube/client/api-error.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
 import type { VolumePlan } from './create/volume-plan.ts';
-import { callOptions, type ProvisionerSecrets, sendCreateVolume } from './create/create-volume.ts';
+import { callOptions, completeRequest, type ProvisionerSecrets, sendCreateVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteProved } from './delete-proved.ts';
 import { errorMessage } from './error-message.ts';
@@ -44,9 +44,11 @@ export async function revokeVolume(settings: Settings, plan: VolumePlan, options
 async function findVolume(
   settings: Settings,
   plan: VolumePlan,
-  context: { secrets: ProvisionerSecrets; signal: AbortSignal; permit: Permit | undefined },
+  { secrets, signal, permit }: { secrets: ProvisionerSecrets; signal: AbortSignal; permit: Permit | undefined },
 ): Promise<string> {
-  const { volume } = await sendCreateVolume(settings, plan, { ...context, mayReschedule: false });
+  const call = callOptions(plan, signal);
+  const request = completeRequest(plan, secrets);
+  const { volume } = await sendCreateVolume(settings, request, { call, mayReschedule: false, permit });
   const volumeId = volume?.volume_id ?? '';
   if (volumeId !== '') return volumeId;
   throw new ProvisionError(`the driver gave no id for volume ${plan.request.name}: it cannot be deleted`, {

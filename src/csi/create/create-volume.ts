@@ -1,4 +1,4 @@
-/** Carries out a plan at the driver. */
+/** Fulfils a plan: the call of the driver, the check of its response, and the PersistentVolume. */
 import { type Permit, whenPermitted } from '../../base/permit.ts';
 import type { SecretString } from '../../base/secret-string.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
@@ -9,10 +9,11 @@ import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import { errorMessage } from '../error-message.ts';
 import { createVolumeError } from '../error-policy.ts';
 import { type BeforeDelete, failingAs } from '../failing-as.ts';
+import type { CreateVolumeRequest } from '../generated/csi/v1/CreateVolumeRequest.ts';
 import type { CreateVolumeResponse__Output } from '../generated/csi/v1/CreateVolumeResponse.ts';
 import { type CreatedVolume, persistentVolume } from './persistent-volume.ts';
 import { topologyRequirement } from '../topology/planned-topology.ts';
-import type { CallOptions } from '../unary-call.ts';
+import type { CallOptions, WithWrappedSecrets } from '../unary-call.ts';
 
 /** Values of the plan's provisioner secret, read for this attempt. */
 export type ProvisionerSecrets = Record<string, SecretString>;
@@ -44,8 +45,10 @@ export async function createVolume(
   plan: VolumePlan,
   context: CreateContext,
 ): Promise<PersistentVolume> {
+  const { secrets, signal, permit } = context;
   const { mayReschedule } = plan;
-  const response = await sendCreateVolume(settings, plan, { ...context, mayReschedule });
+  const call = callOptions(plan, signal);
+  const response = await sendCreateVolume(settings, completeRequest(plan, secrets), { call, mayReschedule, permit });
   const created = checkResponse(response, {
     requestedBytes: BigInt(plan.request.capacity_range.required_bytes),
     contentSource: plan.request.volume_content_source !== undefined,
@@ -57,31 +60,33 @@ export async function createVolume(
   return failingAs('in-background', () => migration.toInTree(volume));
 }
 
+/** The planned request, with topology and secrets. */
+export function completeRequest(
+  { request, topology }: VolumePlan,
+  secrets: ProvisionerSecrets,
+): WithWrappedSecrets<CreateVolumeRequest> {
+  return { ...request, ...(topology && { accessibility_requirements: topologyRequirement(topology) }), secrets };
+}
+
 /**
- * Calls CreateVolume as planned: a repeat finds the volume that an earlier call made.
+ * Calls CreateVolume once the permit is valid: a repeat finds the volume that an earlier call made.
  *
- * @throws {ProvisionError} as `createVolumeError`.
+ * @throws {ProvisionError} as `createVolumeError`; state `no-change` where the permit is refused.
  */
 export async function sendCreateVolume(
   { controller }: Pick<CsiProvisionerOptions, 'controller'>,
-  plan: VolumePlan,
-  { secrets, mayReschedule, signal, permit }: Omit<CreateContext, 'beforeDelete'> & { mayReschedule: boolean },
+  request: WithWrappedSecrets<CreateVolumeRequest>,
+  { call, mayReschedule, permit }: { call: CallOptions; mayReschedule: boolean; permit: Permit | undefined },
 ): Promise<CreateVolumeResponse__Output> {
-  const { request, topology } = plan;
-  const planned = {
-    ...request,
-    ...(topology && { accessibility_requirements: topologyRequirement(topology) }),
-    secrets,
-  };
   const send = async (): Promise<CreateVolumeResponse__Output> => {
     try {
-      return await controller.createVolume(planned, callOptions(plan, signal));
+      return await controller.createVolume(request, call);
     } catch (error) {
       throw createVolumeError(error, { mayReschedule, contentSource: request.volume_content_source !== undefined });
     }
   };
   // errors of `send` have a state; any other one means that the permit was refused, and nothing was sent
-  return failingAs('no-change', () => whenPermitted(permit, signal, send));
+  return failingAs('no-change', () => whenPermitted(permit, call.signal, send));
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The plan of a volume: what to request from the driver, decided before anything is changed. Planning only reads;
- * `create-volume.ts` carries the plan out.
+ * `create-volume.ts` sends the request.
  */
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { SecretString } from '../../base/secret-string.ts';
@@ -40,7 +40,7 @@ export type PlannedRequest = Omit<
 
 /**
  * A volume as it will be made and described. Plain data without secrets: it survives `JSON.stringify`, and what is
- * needed of claim and class is in it, so that it can be carried out when both are gone.
+ * needed of claim and class is in it, so that it can be fulfilled when both are gone.
  */
 export type VolumePlan = {
   /** Of the driver that makes the volume. */

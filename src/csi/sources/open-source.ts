@@ -14,7 +14,7 @@ export interface OpenSource {
   source: PlannedSource;
 }
 
-/** The source that a plan names, also where the plan cannot be carried out: until it is discarded it counts. */
+/** The source that a plan names, also where the plan cannot be fulfilled: until it is discarded it counts. */
 export function openSource(plan: Plan): OpenSource | undefined {
   const { claim: of, source } = plan as Readonly<
     Record<'claim' | 'source', Partial<Record<string, unknown>> | undefined>
