@@ -10,7 +10,7 @@ import { VolumeTakenError } from './stored-volume.ts';
 import {
   savePersistentVolume,
   isSaved,
-  noteSaved,
+  rememberUntilCached,
   reportTaken,
   reportSuccess,
   saveFailure,
@@ -80,11 +80,12 @@ export class BlockingVolumeStore implements VolumeStore {
     volume: PersistentVolume,
     { failure, undo, abort }: { failure: Error; undo: () => Promise<void>; abort: AbortSignal },
   ): Promise<boolean> {
-    const { client, recorder } = this.#options;
+    const { client, recorder, saveHooks } = this.#options;
     let leftover: Error | undefined;
     try {
       if (await isSaved(client, volume, abort)) {
-        noteSaved(this.#options, volume);
+        rememberUntilCached(this.#options, volume);
+        saveHooks()?.saved(volume);
         return true;
       }
     } catch (error) {

@@ -12,7 +12,7 @@ import type { RecentlySaved } from './recently-saved.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 import { storedVolume } from './stored-volume.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
-import type { SaveAttempt, SaveHooks, VolumeStore } from './volume-store.ts';
+import type { SaveAttempt, SaveHooks, SaveStart, VolumeStore } from './volume-store.ts';
 
 /** For how long a live read is valid, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
 const maxAgeMs = 10_000;
@@ -40,33 +40,33 @@ export class SaveGuard implements SaveHooks {
    * If an earlier request of any process may have created the object, the claim is read live: an administrator may have removed both
    * since then to keep the storage, which a second object would have reclaimed.
    *
-   * @returns the object, if it exists already: then nothing is to be sent.
    * @throws {VolumeAbandonedError} when it does not exist and its claim no longer wants it, and as `DeletionGuard.wish`.
    */
-  async beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | PersistentVolume> {
+  async findOrBeginSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveStart> {
     const { intents, clock } = this.#options;
     const intent = this.#intentOf(volume);
-    if (intent === undefined) return this.#savedOnly(volume, 'its record was closed meanwhile', signal);
+    if (intent === undefined) return this.#findSaved(volume, 'its record was closed meanwhile', signal);
     let permit: LiveReadPermit | undefined;
     if (intent.saveSent) {
       const beganAt = momentOf(clock);
       const wish = await this.#wish(intent, signal);
-      if (wish === 'has-it') return this.#savedOnly(volume, 'its claim was bound to it, and it was removed', signal);
+      if (wish === 'has-it') return this.#findSaved(volume, 'its claim was bound to it, and it was removed', signal);
       checkWanted(wish, volume);
       const read = async (): Promise<void> => checkWanted(await this.#wish(intent, signal), volume);
       permit = new LiveReadPermit({ clock, beganAt, read });
     }
     intents.sendsSave(intent);
-    return {
+    const attempt: SaveAttempt = {
       permit,
       recheck: () => intents.checkOwned(intent),
       rejected: () => {
         intent.unclearSaves--;
       },
     };
+    return { attempt };
   }
 
-  /** The claim has its volume: the record is closed. */
+  /** The claim has its volume: its record is closed, now or once no late call can be under way. */
   saved(volume: PersistentVolume): void {
     this.#options.recentlyServedClaims.add(claimUidOf(volume));
     const intent = this.#intentOf(volume);
@@ -103,14 +103,14 @@ export class SaveGuard implements SaveHooks {
   }
 
   /** A volume that may only have been saved by an earlier request. */
-  async #savedOnly(
+  async #findSaved(
     { metadata: { name } }: PersistentVolume,
     why: string,
     signal: AbortSignal,
-  ): Promise<PersistentVolume> {
-    const stored = await storedVolume(this.#options.client, name, signal);
-    if (stored === undefined) throw new VolumeAbandonedError(name, why);
-    return stored;
+  ): Promise<{ found: PersistentVolume }> {
+    const found = await storedVolume(this.#options.client, name, signal);
+    if (found === undefined) throw new VolumeAbandonedError(name, why);
+    return { found };
   }
 
   #intentOf(volume: PersistentVolume): Intent | undefined {

@@ -53,15 +53,16 @@ export interface SaveAttempt {
   rejected: () => void;
 }
 
+/** How a save begins: with the object that exists already, so that nothing is sent, or with an attempt to create it. */
+export type SaveStart = { found: PersistentVolume; attempt?: undefined } | { found?: undefined; attempt: SaveAttempt };
+
 /** What is called at each stage of saving a volume; implemented by the `SaveGuard` of a `Recoverable` provisioner. */
 export interface SaveHooks {
   /**
-   * Before each attempt to create the object, which fails with what this throws; for a `VolumeAbandonedError` the store gives the
-   * volume up.
-   *
-   * @returns the object, if it exists already: then nothing is sent.
+   * Called before each request that creates the object: checks whether that may be sent, and counts it as sent. The save fails with what
+   * this throws; for a `VolumeAbandonedError` the store gives the volume up.
    */
-  beforeSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveAttempt | PersistentVolume>;
+  findOrBeginSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveStart>;
   /** The API server has the volume. */
   saved(volume: PersistentVolume): void;
   /** No retry can save the volume, as its name is taken by another one. */
@@ -104,41 +105,35 @@ export async function savePersistentVolume(
   signal: AbortSignal,
 ): Promise<void> {
   const { client, saveHooks } = parts;
-  const attempt = await saveHooks()?.beforeSave(volume, signal);
-  let stored =
-    attempt !== undefined && 'metadata' in attempt
-      ? checked(attempt, parts, volume)
-      : await createOrFind(parts, volume, { attempt, signal });
+  const { found, attempt } = (await saveHooks()?.findOrBeginSave(volume, signal)) ?? {};
+  let stored: PersistentVolume;
+  if (found !== undefined) stored = checked(found, parts, volume);
+  else {
+    const { permit, recheck, rejected } = attempt ?? {};
+    try {
+      stored = await client.create(persistentVolumes, volume, { signal, permit, recheck });
+    } catch (error) {
+      if (error instanceof VolumeAbandonedError || isNotCarriedOut(error)) rejected?.();
+      if (!(error instanceof AlreadyExistsError)) throw error;
+      const existing = await storedVolume(client, volume.metadata.name, signal);
+      if (existing === undefined) throw error; // gone again: the next attempt creates it
+      stored = checked(existing, parts, volume);
+    }
+  }
   for (let tries = 0; tries < 2 && !hasItsClass(stored, volume); tries++) {
     stored = await setClass(client, volume, signal);
   }
   if (!hasItsClass(stored, volume)) throw new ClassDroppedError(volume);
-  noteSaved(parts, volume);
-}
-
-/** To be called as soon as the API server has the volume: it is remembered until the cache shows it, and the hooks are called. */
-export function noteSaved({ volumes, recentlySaved, saveHooks }: VolumeStoreParts, volume: PersistentVolume): void {
-  const { name } = volume.metadata;
-  if (volumes.get(name) === undefined) recentlySaved.add(name);
+  rememberUntilCached(parts, volume);
   saveHooks()?.saved(volume);
 }
 
-async function createOrFind(
-  parts: VolumeStoreParts,
-  volume: PersistentVolume,
-  { attempt, signal }: { attempt: SaveAttempt | undefined; signal: AbortSignal },
-): Promise<PersistentVolume> {
-  const { client } = parts;
-  const { permit, recheck } = attempt ?? {};
-  try {
-    return await client.create(persistentVolumes, volume, { signal, permit, recheck });
-  } catch (error) {
-    if (error instanceof VolumeAbandonedError || isNotCarriedOut(error)) attempt?.rejected();
-    if (!(error instanceof AlreadyExistsError)) throw error;
-    const stored = await storedVolume(client, volume.metadata.name, signal);
-    if (stored === undefined) throw error; // gone again: the next attempt creates it
-    return checked(stored, parts, volume);
-  }
+/** To be called as soon as the API server has the volume, and before `SaveHooks.saved`. */
+export function rememberUntilCached(
+  { volumes, recentlySaved }: Pick<VolumeStoreParts, 'volumes' | 'recentlySaved'>,
+  { metadata: { name } }: PersistentVolume,
+): void {
+  if (volumes.get(name) === undefined) recentlySaved.add(name);
 }
 
 /** @throws {VolumeTakenError} when what is stored is another volume. */

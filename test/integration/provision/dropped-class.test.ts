@@ -43,7 +43,8 @@ async function save(rig: Rig): Promise<boolean> {
       volumes: { get: () => undefined },
       recentlySaved: { add: () => undefined },
       saveHooks: () => ({
-        beforeSave: () => Promise.resolve({ permit: undefined, recheck: () => undefined, rejected: () => undefined }),
+        findOrBeginSave: () =>
+          Promise.resolve({ attempt: { permit: undefined, recheck: () => undefined, rejected: () => undefined } }),
         saved: (it) => saved.push(it),
         taken: unexpected,
         dropped: unexpected,
