@@ -1,6 +1,6 @@
 /**
  * A provisioner whose attempts survive a crash: the controller records the plan of a volume before anything is made, and
- * carries it out or undoes it later, even in another process, or after claim and class are gone.
+ * fulfils or undoes it later, even in another process, or after claim and class are gone.
  */
 import type { PersistentVolume } from './objects.ts';
 import type { ProvisionContext, Provisioner, ProvisionOptions } from './provisioner.ts';

@@ -1,4 +1,7 @@
-/** The steps of a `Recoverable` provisioner: its plan is recorded before the backend is asked, and carried out as often as needed. */
+/**
+ * The steps of a `Recoverable` provisioner: plan, record and create. The plan is recorded before the backend is asked, and fulfilled as
+ * often as needed.
+ */
 import type { Clock } from '../../base/clock.ts';
 import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
@@ -36,6 +39,7 @@ const journalPatienceMs = 30_000;
 const claimGone = new Stopped('the claim was deleted meanwhile');
 
 export interface RecordedStepsOptions {
+  /** In the sidecar the `CsiProvisioner`. */
   provisioner: Recoverable;
   intents: Intents;
   guard: DeletionGuard;
@@ -66,6 +70,7 @@ export class RecordedSteps implements AttemptSteps {
     return this.#options.intents.get(uid) !== undefined;
   }
 
+  /** The same: as long as the volume may be in progress it has a record. */
   isInProgress(uid: string): boolean {
     return this.hasRecord(uid);
   }
@@ -132,29 +137,23 @@ export class RecordedSteps implements AttemptSteps {
     return wish === 'wanted' ? undefined : new Stopped('the claim has its volume, or is gone');
   }
 
-  provision({ options, intent }: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
-    return intent === undefined ? this.#planRecordAndCreate(options, signal) : this.#create(intent, signal);
-  }
-
-  async #planRecordAndCreate(options: ProvisionOptions, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
+  async provision({ options, intent: recorded }: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
+    if (recorded !== undefined) return this.#create(recorded, signal);
     const { provisioner, intents, volumes, clock } = this.#options;
     const { claim } = options;
     // before anything is planned, so that every later change of volumes is seen
     const version = intents.mayHaveHadVolume(claimUid(claim)) ? undefined : volumes.version;
     const plan = await provisioner.plan(options, { signal });
     checkPlan(plan);
-    const intent = await this.#record(
-      {
-        claim: namesOf(claim),
-        volume: volumeTemplate(options),
-        plan,
-        phase: 'create',
-        ...(version !== undefined && !Number.isNaN(orderOf(version)) && { since: version }),
-        createdAt: new Date(clock.wallMs()).toISOString(),
-      },
-      claim,
-      signal,
-    );
+    const record: IntentRecord = {
+      claim: namesOf(claim),
+      volume: volumeTemplate(options),
+      plan, // not copied: `fulfil` may have kept something for this very object
+      phase: 'create',
+      ...(version !== undefined && !Number.isNaN(orderOf(version)) && { since: version }),
+      createdAt: new Date(clock.wallMs()).toISOString(),
+    };
+    const intent = await this.#whileReportingWait(claim, () => intents.begin(record, signal));
     // the claim may have changed while its record was written; such a change has queued it
     const cached = this.#cached(intent);
     intent.plannedNode = nodeName(claim);
@@ -165,16 +164,16 @@ export class RecordedSteps implements AttemptSteps {
     return this.#create(intent, signal);
   }
 
-  /** Resolves once the backend may be called. @throws what the journal throws. */
-  async #record(record: IntentRecord, claim: PersistentVolumeClaim, signal: AbortSignal): Promise<Intent> {
-    const { intents, clock, recorder } = this.#options;
+  /** Begins an intent; events on the claim say what that waits for. @throws what `begin` throws. */
+  async #whileReportingWait(claim: PersistentVolumeClaim, begin: () => Promise<Intent>): Promise<Intent> {
+    const { clock, recorder } = this.#options;
     const patience = clock.after(journalPatienceMs, () => {
       const message =
         'Waiting for the API server to accept the record of the volume, which is created once that is written';
       recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     });
     try {
-      return await intents.begin(record, signal);
+      return await begin();
     } catch (error) {
       throw this.#reportWaiting(claim, error);
     } finally {
@@ -189,7 +188,7 @@ export class RecordedSteps implements AttemptSteps {
    */
   async #create(intent: Intent, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
     const { provisioner, guard, intents, addFinalizer } = this.#options;
-    const { mayExist } = intent; // before this call, which sets it
+    const { mayExist } = intent; // before `withCallUnderWay`, which sets it
     const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
     const beforeDelete = (handle: string): Promise<void> =>
       guard.beforeDelete(intent, handle, { wantedByClaim: true, signal });
