@@ -43,7 +43,7 @@ export interface RecordedStepsOptions {
   provisioner: Recoverable;
   intents: Intents;
   guard: DeletionGuard;
-  revoker: Pick<Revoker, 'add' | 'closeServed'>;
+  revoker: Pick<Revoker, 'add' | 'closeNowOrAfterLateCalls'>;
   saveGuard: Pick<SaveGuard, 'unsaved'>;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
@@ -246,7 +246,7 @@ export class RecordedSteps implements AttemptSteps {
     if (nameTaken) {
       // the claim's storage has no PersistentVolume: its record is kept until the claim is gone
       reportStuck(this.#options, intent, `PersistentVolume ${JSON.stringify(volume.name)} has other storage`);
-    } else if (intent.owner !== 'foreign') this.#options.revoker.closeServed(intent);
+    } else if (intent.owner !== 'foreign') this.#options.revoker.closeNowOrAfterLateCalls(intent);
   }
 
   /** The options of an attempt for an open intent. The class may be gone: then only what the record knows of it is there. */

@@ -19,7 +19,7 @@ export class VolumePendingDeletionError extends Error {
 export interface ServedIntentOptions {
   provisioner: Pick<Recoverable, 'isElsewhere'>;
   intents: Intents;
-  revoker: Pick<Revoker, 'closeServed'>;
+  revoker: Pick<Revoker, 'closeNowOrAfterLateCalls'>;
   volumes: Lister<PersistentVolume>;
   client: KubeClient;
   recorder: Recorder;
@@ -60,6 +60,6 @@ export async function closeIfServed(
   // whether one that an administrator reserved, or another instance has made, has the storage is compared when ours is saved
   if (intent.mayExist && !(await isReservedFor(claim, whole, { client, signal, byUid: true }))) return false;
   if (intent.mayExist && options.provisioner.isElsewhere?.(whole) === true) return false;
-  revoker.closeServed(intent);
+  revoker.closeNowOrAfterLateCalls(intent);
   return true;
 }

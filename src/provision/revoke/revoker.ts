@@ -83,11 +83,12 @@ export class Revoker {
   }
 
   /**
-   * Closes the record of a volume that is saved, once no call that was given up can be under way. Safe to repeat.
+   * Closes the record of a volume that is saved: now, or at `keptUntilMs` if a call that was given up, or one of another process, may still
+   * be under way. That would make the storage again if it were deleted meanwhile, and while the record is open it is not. Safe to repeat.
    *
-   * @returns whether it is closed already.
+   * @returns whether it was closed now.
    */
-  closeServed(intent: Intent): boolean {
+  closeNowOrAfterLateCalls(intent: Intent): boolean {
     const { intents, clock } = this.#options;
     if (intent.served) return false;
     intents.awaitOthers(intent);
@@ -157,7 +158,7 @@ export class Revoker {
     intents.checkName(uid, intent.record.volume.name);
     // before any wait: the volume of a claim that is gone must not be saved meanwhile
     if (await this.#wasSaved(intent)) {
-      if (this.closeServed(intent)) await this.#close(intent, signal);
+      if (this.closeNowOrAfterLateCalls(intent)) await this.#close(intent, signal);
       return;
     }
     if (await this.#leaveToVolume(intent, signal)) return;
@@ -191,7 +192,7 @@ export class Revoker {
     const present = await wholeVolume(client, cached, signal);
     if (present === undefined || !this.#isItsVolume(intent, present)) return false;
     await provisioner.release?.(plan, { signal });
-    if (this.closeServed(intent)) onReleased(claim.uid, 0);
+    if (this.closeNowOrAfterLateCalls(intent)) onReleased(claim.uid, 0);
     return true;
   }
 

@@ -20,7 +20,8 @@ const maxAgeMs = 10_000;
 export interface SaveGuardOptions {
   intents: Intents;
   guard: DeletionGuard;
-  revoker: Pick<Revoker, 'closeServed'>;
+  /** Closes records, as it has the queue for those that must stay open until a late call can no longer make the storage again. */
+  revoker: Pick<Revoker, 'closeNowOrAfterLateCalls'>;
   store: VolumeStore;
   claimQueue: Pick<WorkQueue, 'addRateLimited'>;
   /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
@@ -66,11 +67,11 @@ export class SaveGuard implements SaveHooks {
     return { attempt };
   }
 
-  /** The claim has its volume: its record is closed, now or once no late call can be under way. */
+  /** The claim has its volume: its record is closed, now or after late calls. */
   saved(volume: PersistentVolume): void {
     this.#options.recentlyServedClaims.add(claimUidOf(volume));
     const intent = this.#intentOf(volume);
-    if (intent !== undefined) this.#options.revoker.closeServed(intent);
+    if (intent !== undefined) this.#options.revoker.closeNowOrAfterLateCalls(intent);
   }
 
   /** The volume could not be saved: a request without a clear response may still be carried out. */
