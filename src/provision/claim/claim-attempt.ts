@@ -1,4 +1,7 @@
-/** One attempt for a claim, from top to bottom: decide, admit, plan, record, create, save. */
+/**
+ * One attempt for a claim: decide, admit, provision, save. Provisioning is a step in which provisioners differ: of a `Recoverable` one it
+ * is plan, record and create, in `recorded-steps.ts`.
+ */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { shortValue } from '../../base/short-value.ts';
@@ -90,7 +93,7 @@ export class ClaimAttempt {
       const open = await steps.resume(uid, cached, signal);
       if (open === 'nothing-to-do') return 'recovered';
       this.#checkNotHeldBack(open.options.claim);
-      return this.#measured(open.options.claim, () => this.#carryOut(open, signal));
+      return this.#measured(open.options.claim, () => this.#provisionAndSave(open, signal));
     }
     const claim = cached ?? steps.keptClaim(uid);
     if (claim === undefined) {
@@ -98,11 +101,16 @@ export class ClaimAttempt {
       return 'gone';
     }
     this.#checkNotHeldBack(claim);
-    const storageClass = await this.#decide(claim, signal);
-    const outcome =
-      storageClass === undefined
-        ? 'not-now'
-        : await this.#measured(claim, () => this.#begin(claim, storageClass, signal));
+    let outcome: ClaimOutcome = 'not-now';
+    const storageClass = await this.#classToProvisionWith(claim, signal);
+    if (storageClass !== undefined) {
+      outcome = await this.#measured(claim, async () => {
+        const volumeName = this.#options.volumeName(claim);
+        const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
+        const refusal = (await this.#admit(options, signal)) ?? (await steps.admit(options, signal));
+        return refusal ?? (await this.#provisionAndSave({ options }, signal));
+      });
+    }
     steps.ended(uid);
     return outcome;
   }
@@ -129,7 +137,7 @@ export class ClaimAttempt {
   }
 
   /** @returns the class by which the claim is to be provisioned; undefined: not now. @throws for another try, which counts as failed. */
-  async #decide(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<StorageClass | undefined> {
+  async #classToProvisionWith(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<StorageClass | undefined> {
     const { provisioner, isKnownProvisioner, classes, missingClasses, metrics, logger } = this.#options;
     try {
       const qualifies = namesVolume(claim) || (await (provisioner.shouldProvision?.(claim, { signal }) ?? true));
@@ -179,20 +187,6 @@ export class ClaimAttempt {
     lastErrors?.delete(claimUid(claim));
     metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
     return 'provisioned';
-  }
-
-  /** A claim for which nothing is open. */
-  async #begin(
-    claim: PersistentVolumeClaim,
-    storageClass: StorageClass,
-    signal: AbortSignal,
-  ): Promise<Stopped | undefined> {
-    const { steps } = this.#options;
-    const volumeName = this.#options.volumeName(claim);
-    const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
-    const refusal = (await this.#admit(options, signal)) ?? (await steps.admit(options, signal));
-    if (refusal !== undefined) return refusal;
-    return this.#carryOut({ options }, signal);
   }
 
   /**
@@ -247,8 +241,8 @@ export class ClaimAttempt {
     return undefined;
   }
 
-  /** From the plan, or from the record of an open attempt, to the saved volume. @throws for a retry. */
-  async #carryOut(attempt: Attempt, signal: AbortSignal): Promise<Stopped | undefined> {
+  /** Of an attempt that is admitted, or of an open one that has a record. @throws for a retry. */
+  async #provisionAndSave(attempt: Attempt, signal: AbortSignal): Promise<Stopped | undefined> {
     const { observer, store, steps, recorder } = this.#options;
     const { claim } = attempt.options;
     const message = `External provisioner is provisioning volume for claim ${JSON.stringify(objectKey(claim))}`;
