@@ -65,7 +65,7 @@ export class ProvisionController {
    * @param uid - of the claim; one that is gone, or has its volume, is left alone.
    */
   wakeClaim(uid: string): void {
-    this.#parts.claimSyncer.add(uid);
+    this.#parts.claimSyncer.enqueue(uid);
   }
 
   /** Requeues a volume at once: something outside Kubernetes' own volume object changed for it. */
@@ -162,7 +162,7 @@ export class ProvisionController {
     const { provisioner } = this.#options;
     await this.#parts.intents.load(
       {
-        changed: (uid) => this.#parts.claimSyncer.add(uid),
+        changed: (uid) => this.#parts.claimSyncer.enqueue(uid),
         lost: (intent) => this.#parts.recovery?.saveGuard.lost(intent),
         discarded: ({ record }) => {
           if (!isRecoverable(provisioner)) return;

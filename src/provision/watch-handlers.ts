@@ -72,9 +72,9 @@ export class WatchHandlers {
     const uid = claimUid(claim);
     if (claimNeedsSync(claim, isKnownProvisioner) || claimSyncer.isInProgress(uid)) {
       traces?.seen(claim);
-      if (!this.#keepsWaiting(claim, old)) claimSyncer.add(uid);
+      if (!this.#keepsWaiting(claim, old)) claimSyncer.enqueue(uid);
     } else if (old !== undefined && old !== claim) {
-      claimQueue.forget(uid);
+      claimQueue.forget(uid); // also during a sync, or if the claim is no longer ours: then `settle` does not
       claimSyncer.settle(uid);
     }
   }
@@ -96,7 +96,7 @@ export class WatchHandlers {
 
   #onClaimGone(uid: string): void {
     const { claimSyncer } = this.#options;
-    if (claimSyncer.hasRecord(uid)) claimSyncer.add(uid);
+    if (claimSyncer.hasRecord(uid)) claimSyncer.enqueue(uid);
     else claimSyncer.settle(uid);
   }
 

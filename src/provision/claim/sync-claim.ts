@@ -52,18 +52,31 @@ export class ClaimSyncer {
   }
 
   /** Queues the claim for a sync. Safe to repeat. */
-  add(uid: string): void {
+  enqueue(uid: string): void {
     this.#options.claimQueue.add(uid);
   }
 
   /** Works until it is stopped, then finishes what is under way. To be called once. */
   async run({ workers, ...limits }: ClaimWorkersOptions): Promise<void> {
-    const { claimQueue, meaningOf, clock, logger } = this.#options;
+    const { claimQueue, claimOrder, traces, lastErrors, meaningOf, clock, logger } = this.#options;
     await runWorkers({
       ...limits,
       queue: claimQueue,
       count: workers,
-      sync: (uid, signal) => this.#sync(uid, signal),
+      sync: async (uid, signal) => {
+        this.#syncing.add(uid);
+        try {
+          const attempt = (): Promise<ClaimOutcome> => this.#attempt.run(uid, signal);
+          const outcome = traces === undefined ? await attempt() : await traces.attempt(uid, attempt);
+          if (outcome === 'provisioned') claimOrder.succeeded(uid);
+        } catch (error) {
+          lastErrors?.add(uid, error);
+          throw error;
+        } finally {
+          this.#syncing.delete(uid);
+          this.#forgetIfDone(uid); // not `settle`, as the queue still counts the failures of the claim
+        }
+      },
       onGiveUp: (uid) => this.#giveUp(uid),
       what: 'claim',
       describe: (uid) => this.#describe(uid),
@@ -71,23 +84,6 @@ export class ClaimSyncer {
       clock,
       logger,
     });
-  }
-
-  /** Safe to repeat at any time. @throws when the claim must be tried again later. */
-  async #sync(uid: string, signal: AbortSignal): Promise<void> {
-    const { traces, lastErrors, claimOrder } = this.#options;
-    this.#syncing.add(uid);
-    try {
-      const attempt = (): Promise<ClaimOutcome> => this.#attempt.run(uid, signal);
-      const outcome = traces === undefined ? await attempt() : await traces.attempt(uid, attempt);
-      if (outcome === 'provisioned') claimOrder.succeeded(uid);
-    } catch (error) {
-      lastErrors?.add(uid, error);
-      throw error;
-    } finally {
-      this.#syncing.delete(uid);
-      this.#forgetIfDone(uid); // not `settle`, as the queue still counts the failures of the claim
-    }
   }
 
   #giveUp(uid: string): void {
