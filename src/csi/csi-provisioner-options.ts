@@ -21,6 +21,7 @@ export interface CsiProvisionerOptions {
   identity: string;
   /** Read at every attempt: the capabilities may change with a reconnection. */
   capabilities: () => DriverCapabilities;
+  /** In the sidecar `Driver.calls`. */
   controller: ControllerCalls;
   client: KubeClient;
   /**

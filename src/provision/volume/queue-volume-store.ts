@@ -78,7 +78,7 @@ export class QueueVolumeStore implements VolumeStore {
       if (!this.#retryRarely(volume, error)) this.#queue.add(name);
       return;
     }
-    this.#finish(volume);
+    this.#settleAndReportSuccess(volume);
   }
 
   isUnsaved(name: string): boolean {
@@ -123,7 +123,7 @@ export class QueueVolumeStore implements VolumeStore {
       try {
         if (volume !== undefined && !signal.aborted) {
           await this.#save(volume);
-          this.#finish(volume);
+          this.#settleAndReportSuccess(volume);
         }
         this.#queue.forget(name);
       } catch (error) {
@@ -218,7 +218,7 @@ export class QueueVolumeStore implements VolumeStore {
     this.#queue.addAfter(name, pauseMs);
   }
 
-  #finish(volume: PersistentVolume): void {
+  #settleAndReportSuccess(volume: PersistentVolume): void {
     this.#settle(volume);
     const claim = this.#claimOf(volume);
     if (claim !== undefined) reportSuccess(this.#parts, claim, volume);
