@@ -4,7 +4,7 @@ import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '..
 import type { Plan, Recoverable } from '../../src/provision/recoverable.ts';
 
 /**
- * One attempt after the other for each claim: a plan that may have been carried out is carried out again, else there is a
+ * One attempt after the other for each claim: a plan that may have been fulfilled is fulfilled again, else there is a
  * new one. The records of the plans, their saved volumes and the revoker, which deletes a volume that does not fit and could not
  * be deleted at once, are left out.
  */

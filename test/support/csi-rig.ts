@@ -196,7 +196,7 @@ export class Rig implements AsyncDisposable {
     return { claim, storageClass, volumeName: name, selectedNodeName };
   }
 
-  /** One attempt, as the controller makes it: after one with an unclear result the same plan is carried out again. */
+  /** One attempt, as the controller makes it: after one with an unclear result the same plan is fulfilled again. */
   async provision(
     claim: PersistentVolumeClaim = makeClaim(),
     storageClass: StorageClass = makeClass(),

@@ -1,4 +1,4 @@
-/** Plans that the controller records: made, carried out and carried out again, whatever is gone by then. */
+/** Plans that the controller records: made, fulfilled and fulfilled again, whatever is gone by then. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';

@@ -1,4 +1,4 @@
-/** The selected node of a claim changes: only a plan that was never carried out follows it. */
+/** The selected node of a claim changes: only a plan that was never fulfilled follows it. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { annotation, type Rig } from './rig.ts';
@@ -24,7 +24,7 @@ async function selectedScene(options: RecoverySceneOptions = {}) {
       select(node);
       await rig.until('the node in the cache', () => cachedNode(rig) === node);
     },
-    /** The nodes of the plans that were carried out. */
+    /** The nodes of the plans that were fulfilled. */
     asked: () => backend.fulfils.map(({ plan }) => plan.node),
   };
 }
@@ -33,7 +33,7 @@ function cachedNode(rig: Rig): string | undefined {
   return rig.claimInCache('a')?.metadata.annotations?.[annotation.node];
 }
 
-describe('a claim whose plan was not carried out', () => {
+describe('a claim whose plan was not fulfilled', () => {
   test('gets a new plan for the node that was selected before the record was written', async () => {
     const scene = await selectedScene();
     await using rig = scene.rig;
@@ -132,7 +132,7 @@ describe('a claim whose plan was not carried out', () => {
   });
 });
 
-describe('a plan that may have been carried out', () => {
+describe('a plan that may have been fulfilled', () => {
   test('is kept when another node is selected, also after attempts that were never sent and after a pause', async () => {
     const permit = new RefusingPermit();
     const scene = await selectedScene({ rig: { controller: { permit } } });

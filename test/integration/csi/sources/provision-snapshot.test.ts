@@ -463,7 +463,7 @@ describe('openSource', () => {
   const claim = { namespace: 'ns', name: 'c', uid: 'u' };
   const snapshot = { handling: 'snapshot', namespace: 'ns', name: 's' };
   const clone = { handling: 'clone', namespace: 'ns', name: 's', uid: 'uid-s' };
-  test('finds the source of a plan, also of one that cannot be carried out', () => {
+  test('finds the source of a plan, also of one that cannot be fulfilled', () => {
     assert.deepEqual(openSource({ claim, source: snapshot }), { claimUid: 'u', claim: 'ns/c', source: snapshot });
     assert.deepEqual(openSource({ claim, source: clone, added: 1 }), { claimUid: 'u', claim: 'ns/c', source: clone });
     assert.deepEqual(openSource({ claim: { uid: 'u' }, source: clone }), { claimUid: 'u', claim: 'u', source: clone });
