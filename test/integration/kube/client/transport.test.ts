@@ -449,6 +449,16 @@ describe('connections', () => {
     assert.equal(rig.server.requests.length, 1);
   });
 
+  test('deletions with a precondition leave their connection open for the next one', async () => {
+    await using rig = await Rig.start();
+    rig.server.otherwise((reply) => reply.json(200, { kind: 'Status', status: 'Success' }));
+    for (let n = 0; n < 10; n++) await rig.client.delete(configMaps, name, { preconditions: { uid: `u${n}` } });
+    const { requests } = rig.server;
+    const connections = new Set(requests.map(({ port }) => port)).size;
+    assert.equal(requests.length, 10);
+    assert.ok(connections <= 2, `${connections} connections`); // a response may end just after the next request began
+  });
+
   test('a refused connection means never sent, one that breaks under the request does not', async () => {
     await using rig = await Rig.start();
     rig.server.otherwise((reply) => reply.reset());
