@@ -62,6 +62,7 @@ export {
   type ProvisioningState,
   type ProvisionOptions,
 } from './provision/provisioner.ts';
+export type { BackendProgress } from './provision/backend-progress.ts';
 export type { FulfilContext, Plan, Recoverable, RevokeContext } from './provision/recoverable.ts';
 export { pvFor, type PvForOptions } from './provision/pv-for.ts';
 export { requireIdentity } from './provision/require-identity.ts';

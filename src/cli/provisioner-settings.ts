@@ -31,6 +31,7 @@ export function provisionerSettings(
     }),
     capabilities: () => driver.capabilities,
     controller: driver.calls,
+    progress: driver.progress,
     client,
     claims: informers.claims,
     classes: informers.classes,

@@ -56,7 +56,8 @@ export function csiCalls(csi: Csi, settings: Omit<CallSettings, 'secretFields'>)
     getCapacity: (request, options) => unaryCall(call, controller.GetCapacity, request, options),
     listVolumes: (request, options) => unaryCall(call, controller.ListVolumes, request, options),
     controllerGetVolume: (request, options) => unaryCall(call, controller.ControllerGetVolume, request, options),
-    createVolume: (request, options) => unaryCall(call, controller.CreateVolume, request, options),
+    createVolume: (request, options) =>
+      unaryCall(call, controller.CreateVolume, request, { ...options, creates: true }),
     deleteVolume: async (request, options) => {
       await unaryCall(call, controller.DeleteVolume, request, options);
     },

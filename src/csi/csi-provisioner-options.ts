@@ -3,6 +3,7 @@ import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { Lister } from '../kube/cache/lister.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
+import type { BackendProgress } from '../provision/backend-progress.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
 import type { VolumeAttachment } from './attachments.ts';
 import type { ControllerCalls } from './csi-calls.ts';
@@ -23,6 +24,8 @@ export interface CsiProvisionerOptions {
   capabilities: () => DriverCapabilities;
   /** In the sidecar `Driver.calls`. */
   controller: ControllerCalls;
+  /** Which of these calls the driver has read; in the sidecar `Driver.progress`. Absent: all of them. */
+  progress?: BackendProgress | undefined;
   client: KubeClient;
   /**
    * All claims, by `namespace/name`. Of bound ones these fields suffice: metadata, class, volume name and mode,

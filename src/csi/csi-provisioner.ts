@@ -2,6 +2,7 @@
 import { goQuote } from '../base/go-quote.ts';
 import { shortValue } from '../base/short-value.ts';
 import { objectKey } from '../kube/kube-object.ts';
+import type { BackendProgress } from '../provision/backend-progress.ts';
 import { claimReference, requestedProvisioner } from '../provision/claim/claim-fields.ts';
 import { migratedToKey } from '../provision/keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
@@ -39,6 +40,7 @@ import { PopulatorError } from './create/validate-claim.ts';
 export class CsiProvisioner implements Recoverable {
   /** Set in node deployment only: whether the identity in the volume names another instance. */
   readonly isElsewhere: ((volume: PersistentVolume) => boolean) | undefined;
+  readonly progress: BackendProgress | undefined;
   readonly #options: CsiProvisionerOptions;
   readonly #attachmentGate: AttachmentGate;
   readonly #handOver: SecretHandOver;
@@ -53,6 +55,7 @@ export class CsiProvisioner implements Recoverable {
 
   constructor(options: CsiProvisionerOptions) {
     this.#options = options;
+    this.progress = options.progress;
     this.#attachmentGate = new AttachmentGate(options);
     this.#handOver = new SecretHandOver(options.clock);
     const { driverName, migration, node } = options;

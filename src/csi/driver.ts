@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { CsiCallError } from './call-error.ts';
 import { CsiConnection } from './connection.ts';
+import { CallProgress } from './call-progress.ts';
 import { type CsiCalls, csiCalls } from './csi-calls.ts';
 import { loadCsi } from './csi-proto.ts';
 import {
@@ -55,6 +56,8 @@ export class Driver implements AsyncDisposable {
   readonly name: string;
   readonly vendorVersion: string;
   readonly calls: CsiCalls;
+  /** Which of the calls the driver has read. */
+  readonly progress: CallProgress;
   readonly #unguarded: CsiCalls;
   readonly #connection: CsiConnection;
   #capabilities: DriverCapabilities;
@@ -71,6 +74,7 @@ export class Driver implements AsyncDisposable {
     name: string;
     vendorVersion: string;
     calls: CsiCalls;
+    progress: CallProgress;
     connection: CsiConnection;
     capabilities: DriverCapabilities;
     nodeInfo: NodeInfo | undefined;
@@ -79,6 +83,7 @@ export class Driver implements AsyncDisposable {
     this.vendorVersion = parts.vendorVersion;
     this.#unguarded = parts.calls;
     this.calls = this.#guarded(parts.calls);
+    this.progress = parts.progress;
     this.#connection = parts.connection;
     this.#capabilities = parts.capabilities;
     this.#nodeInfo = parts.nodeInfo;
@@ -99,15 +104,22 @@ export class Driver implements AsyncDisposable {
       maxResponseBytes,
       clock,
       logger,
-      onLost: () => driver?.onLost(options),
+      onLost: () => {
+        progress.disconnected();
+        driver?.onLost(options);
+      },
       onReconnected: () => void driver?.queryAgain(options),
     });
+    const progress: CallProgress = new CallProgress({
+      clock,
+      check: () => checks.getPluginInfo().catch(() => undefined),
+    });
+    const settings = { connection, timeoutMs, clock, logger, progress };
+    // not in the metrics, nor traced: no call that the sidecar makes for a volume
+    const checks = csiCalls(loadCsi(), settings);
     try {
       const calls = csiCalls(loadCsi(), {
-        connection,
-        timeoutMs,
-        clock,
-        logger,
+        ...settings,
         onCall: (call) => onCall?.({ ...call, driverName }),
         observers: options.observers,
       });
@@ -123,7 +135,7 @@ export class Driver implements AsyncDisposable {
       }
       const capabilities = await readCapabilities(calls, { signal });
       const nodeInfo = askNodeInfo ? await readNodeInfo(calls, { signal }) : undefined;
-      driver = new Driver({ name, vendorVersion, calls, connection, capabilities, nodeInfo });
+      driver = new Driver({ name, vendorVersion, calls, progress, connection, capabilities, nodeInfo });
       return driver;
     } catch (error) {
       await connection[Symbol.asyncDispose]();
@@ -218,6 +230,7 @@ export class Driver implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#awayTimer?.cancel();
+    this.progress[Symbol.dispose]();
     await this.#connection[Symbol.asyncDispose]();
   }
 }

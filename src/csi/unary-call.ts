@@ -5,12 +5,14 @@ import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { SecretEncodingError, SecretString } from '../base/secret-string.ts';
-import { CsiCallError, codeName } from './call-error.ts';
+import { CsiCallError, codeName, LostStatusError } from './call-error.ts';
+import type { CallProgress } from './call-progress.ts';
 import type { CsiConnection } from './connection.ts';
 import type { SecretFields } from './csi-proto.ts';
 import { errorMessage } from './error-message.ts';
 import { LoggedMessage } from './logged-message.ts';
 import { deadlineExceeded, isServiceError, serviceCallError } from './service-error.ts';
+import { noticingResponse } from './response-notice.ts';
 import { withoutStackTraces, withoutStatusStackTrace } from './stack-traces.ts';
 import { decodeStrictly } from './strict-decoding.ts';
 
@@ -56,6 +58,8 @@ export interface CallSettings {
   onCall?: ((call: FinishedCall) => void) | undefined;
   /** Default none. */
   observers?: readonly CallObserver[] | undefined;
+  /** Is told which calls get a response, and which are given up. Default: nobody is. */
+  progress?: Pick<CallProgress, 'responded' | 'givenUp'> | undefined;
 }
 
 export interface CallOptions {
@@ -64,6 +68,8 @@ export interface CallOptions {
   /** Instead of the settings' own, in milliseconds. */
   timeoutMs?: number | undefined;
   migrated?: boolean | undefined;
+  /** The call creates something, which it may do after it was given up. */
+  creates?: boolean | undefined;
   /** What the call is for, in its log line. */
   about?: CallSubject | undefined;
 }
@@ -128,15 +134,20 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
 }
 
 async function send<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
-  { connection, clock, timeoutMs: defaultTimeoutMs }: CallSettings,
+  { connection, clock, progress, timeoutMs: defaultTimeoutMs }: CallSettings,
   method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
   request: WithWrappedSecrets<Request>,
-  { signal, timeoutMs = defaultTimeoutMs, metadata }: CallOptions & { metadata: Metadata },
+  { signal, timeoutMs = defaultTimeoutMs, creates = false, metadata }: CallOptions & { metadata: Metadata },
 ): Promise<ResponseOutput> {
   throwIfAborted(signal, { sent: false });
   if (timeoutMs <= 0) throw deadlineExceeded({ sent: false });
   const body = encode(method, request);
   const start = clock.monotonicMs();
+  let hasResponse = false;
+  const onResponse = noticingResponse(() => {
+    hasResponse = true;
+    progress?.responded(start);
+  });
   let cancel = (): void => undefined;
   try {
     return await new Promise<ResponseOutput>((resolve, reject) => {
@@ -147,7 +158,7 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
           (response) => decodeStrictly(method.responseDeserialize, response),
           body,
           metadata,
-          { deadline: Date.now() + timeoutMs, interceptors: [withoutStatusStackTrace] },
+          { deadline: Date.now() + timeoutMs, interceptors: [withoutStatusStackTrace, onResponse] },
           (error, response) => {
             if (error !== null) reject(error);
             else if (response === undefined)
@@ -161,10 +172,15 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
     });
   } catch (error) {
     if (error instanceof CsiCallError) throw error;
+    const givenUp = (): void => {
+      if (creates && !hasResponse) progress?.givenUp();
+    };
+    if (signal?.aborted === true) givenUp();
     throwIfAborted(signal, { cause: error });
     if (!isServiceError(error)) throw error;
     const atDeadline = clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs;
     const failure = serviceCallError(error, { atDeadline, connection });
+    if (failure.codeName === 'DeadlineExceeded') givenUp();
     throw withoutSecrets(failure, (request as { secrets?: Record<string, SecretString> }).secrets);
   } finally {
     signal?.removeEventListener('abort', cancel);
@@ -204,7 +220,10 @@ function throwIfAborted(signal: AbortSignal | undefined, options: { cause?: unkn
 /** A driver may quote its request, and its text becomes an event and reaches logs, traces and the journal. */
 function withoutSecrets(error: CsiCallError, secrets: Record<string, SecretString> = {}): CsiCallError {
   const details = SecretString.stripped(error.details, Object.values(secrets));
-  return details === error.details ? error : new CsiCallError(error.code, details);
+  if (details === error.details) return error;
+  return error instanceof LostStatusError
+    ? new LostStatusError(error.code, details)
+    : new CsiCallError(error.code, details, { sent: error.sent });
 }
 
 function messageName({ type }: { type: object }): string {

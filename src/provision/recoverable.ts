@@ -2,6 +2,7 @@
  * A provisioner whose attempts survive a crash: the controller records the plan of a volume before anything is made, and
  * fulfils or undoes it later, even in another process, or after claim and class are gone.
  */
+import type { BackendProgress } from './backend-progress.ts';
 import type { PersistentVolume } from './objects.ts';
 import type { ProvisionContext, Provisioner, ProvisionOptions } from './provisioner.ts';
 
@@ -74,6 +75,11 @@ export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 
    * must not throw.
    */
   handleKey(handle: string): string;
+  /**
+   * What the backend has read of the requests that `fulfil` and `revoke` have given up. Absent: all of it, so that a request that makes
+   * storage ends soon after it was given up.
+   */
+  readonly progress?: BackendProgress | undefined;
   /**
    * Whether the volume was created by another instance, on a backend that this instance cannot reach, such as that of another
    * node. Then its existence does not prove that a plan of this instance left nothing behind, and the record is kept for an

@@ -43,6 +43,8 @@ export interface Intent {
   sinceAtMs: number;
   /** A call that makes the storage may still be under way until this monotonic time, whoever has sent it. */
   lateUntilMs: number;
+  /** Monotonic times at which the first and the last call of this process were given up that the backend may not have read yet. */
+  unread: { firstMs: number; lastMs: number } | undefined;
   /** Monotonic time since which a proof is waited for. */
   pendingSinceMs: number | undefined;
   /** Monotonic time since which every attempt to undo it has failed for good; undefined: the last one did not. */
@@ -97,6 +99,9 @@ const noticeMs = 10_000;
  * have lost their connection, and what a slower call makes again is found by the second revoke, or by audit.
  */
 const maxHoldMs = 60_000;
+
+/** A backend that takes longer to read what it was sent has stalled, in milliseconds; half the time of a call, if that is less. */
+const promptMs = 5000;
 
 /** A call that nobody waits for any more ends within this multiple of the time that a call may take. */
 const lateFactor = 1.5;
@@ -177,6 +182,7 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     firstSince: orderOf(record.since),
     sinceAtMs: nowMs,
     lateUntilMs: -Infinity,
+    unread: undefined,
     pendingSinceMs: undefined,
     refusedSinceMs: undefined,
     reportedAs: undefined,
@@ -259,6 +265,24 @@ export function noteUnclear(intent: Intent, { nowMs, maxCallMs }: CallTimes): vo
   intent.unclearAtMs = nowMs;
   intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs, maxCallMs));
   intent.keptUntilMs = Math.max(intent.keptUntilMs, nowMs + holdMs(maxCallMs));
+}
+
+/** A call was given up that the backend may not have read yet. */
+export function noteUnread(intent: Intent, nowMs: number): void {
+  intent.unread = { firstMs: intent.unread?.firstMs ?? nowMs, lastMs: nowMs };
+}
+
+/**
+ * What was given up has been read by now. If that took long, the backend has stalled, and may have begun the calls only when it went on: then
+ * they may take as long as a call that is sent now and given up.
+ */
+export function noteRead(intent: Intent, { nowMs, maxCallMs }: CallTimes): void {
+  const { firstMs = nowMs } = intent.unread ?? {};
+  intent.unread = undefined;
+  if (nowMs - firstMs <= Math.min(promptMs, maxCallMs / 2)) return;
+  const endMs = lateUntil(nowMs + maxCallMs, maxCallMs);
+  intent.lateUntilMs = Math.max(intent.lateUntilMs, endMs);
+  intent.keptUntilMs = Math.max(intent.keptUntilMs, Math.min(endMs, nowMs + maxHoldMs));
 }
 
 /**

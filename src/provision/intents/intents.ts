@@ -1,6 +1,7 @@
 /** What may be under way at the backend: the one owner of that knowledge. It keeps the journal and its own memory equal. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { BackendProgress } from '../backend-progress.ts';
 import {
   DrainingError,
   ForeignIntentError,
@@ -24,7 +25,9 @@ import {
   mayBeSavedLate,
   needsNoSecondRevoke,
   newIntent,
+  noteRead,
   noteUnclear,
+  noteUnread,
   quietInMs,
   takenOver,
   type WaitReason,
@@ -42,6 +45,8 @@ export interface IntentsOptions {
   volumeLog: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
   /** How long a call to the backend may take, in milliseconds. */
   maxCallMs: number;
+  /** What the backend has read. Undefined: whatever was given up. */
+  progress: BackendProgress | undefined;
   clock: Clock;
   logger: Logger;
   metrics: JournalMetrics;
@@ -59,6 +64,8 @@ const maxRenewed = 500;
 export class Intents {
   readonly #options: IntentsOptions;
   readonly #open: IntentIndex;
+  /** Intents with calls that were given up, which the backend may not have read. */
+  readonly #unread = new Set<Intent>();
   readonly #closed: RecentlyClosed;
   /** By the name of a volume whose record was closed: when calls that may make its storage have ended, in monotonic milliseconds. */
   readonly #lateCalls = new Map<string, number>();
@@ -70,6 +77,7 @@ export class Intents {
     this.#open = new IntentIndex(options.metrics);
     options.metrics.waiting(() => this.#waiting());
     this.#closed = new RecentlyClosed(options.clock);
+    options.progress?.onProgress((untilMs) => this.#noteRead(untilMs));
   }
 
   get(uid: string): Intent | undefined {
@@ -331,6 +339,10 @@ export class Intents {
   /** A call that makes the storage ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
     noteUnclear(intent, this.#callTimes);
+    if (this.#options.progress?.isBehind === true) {
+      noteUnread(intent, this.#nowMs);
+      this.#unread.add(intent);
+    }
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
   }
 
@@ -345,8 +357,7 @@ export class Intents {
    * @returns whether that is certain: said twice, when every attempt with an unclear result must have ended.
    */
   noRoom(intent: Intent): boolean {
-    const { clock, maxCallMs } = this.#options;
-    if (clock.monotonicMs() - intent.unclearAtMs < maxCallMs) return false;
+    if (this.#nowMs < Math.max(intent.unclearAtMs + this.maxCallMs, intent.lateUntilMs)) return false;
     if (intent.exhausted) return true;
     intent.exhausted = true;
     return false;
@@ -378,7 +389,8 @@ export class Intents {
     this.checkOpen(intent);
     const { lateSave: _lateSave, noLateCalls: _noLateCalls, ...record } = intent.record; // the late save was waited for
     // another process that may still work on it may send a call later
-    const noLateCalls = intent.owner === 'own' && needsNoSecondRevoke(intent, this.#nowMs);
+    const isRead = intent.unread === undefined;
+    const noLateCalls = intent.owner === 'own' && isRead && needsNoSecondRevoke(intent, this.#nowMs);
     await this.#put(intent, { ...record, phase: 'delete', handle, ...(noLateCalls && { noLateCalls }) }, signal);
     this.checkOpen(intent);
   }
@@ -533,6 +545,16 @@ export class Intents {
       { claim: `${namespace}/${name}`, uid, volume: record.volume.name, phase: record.phase, owner },
       'Found the record of a volume that another process was creating',
     );
+  }
+
+  /** Calls that were given up before `untilMs`, in monotonic milliseconds, have been read by now. */
+  #noteRead(untilMs: number): void {
+    const times = this.#callTimes;
+    for (const intent of this.#unread) {
+      if (intent.unread !== undefined && intent.unread.lastMs > untilMs) continue;
+      this.#unread.delete(intent);
+      noteRead(intent, times);
+    }
   }
 
   #note(intent: Intent, record: IntentRecord): void {

@@ -3,6 +3,7 @@ import type { ControllerBase } from '../controller-base.ts';
 import type { IntentJournal } from '../intent-journal/intent-journal.ts';
 import { VolumeLog } from '../revoke/volume-log.ts';
 import { VolumeLogReader } from '../revoke/volume-log-reader.ts';
+import { isRecoverable } from '../recoverable.ts';
 import { Intents } from './intents.ts';
 
 export interface IntentParts {
@@ -16,6 +17,7 @@ export function makeIntents(
   { journal, maxCallMs }: { journal: IntentJournal; maxCallMs: number },
 ): IntentParts {
   const { provisioner, journalMetrics: metrics } = base;
+  const progress = isRecoverable(provisioner) ? provisioner.progress : undefined;
   const log: VolumeLog = new VolumeLog({
     storageKeys: (volume) => provisioner.storageKeys?.(volume) ?? [],
     oldestNeeded: () => minOf(intents.neededVersions()),
@@ -23,7 +25,7 @@ export function makeIntents(
     onHole: () => reader.fill(),
     onRewound: () => intents.lostHistory(),
   });
-  const intents: Intents = new Intents({ ...base, journal, volumeLog: log, maxCallMs, metrics });
+  const intents: Intents = new Intents({ ...base, journal, volumeLog: log, maxCallMs, progress, metrics });
   const reader = new VolumeLogReader({ ...base, log, neededVersions: () => intents.neededVersions() });
   return { intents, log, reader };
 }

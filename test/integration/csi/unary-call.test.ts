@@ -2,11 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DeadlineError } from '../../../src/base/abort.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { SecretString } from '../../../src/base/secret-string.ts';
 import { codeName, CsiCallError } from '../../../src/csi/call-error.ts';
+import { type CsiCalls, csiCalls } from '../../../src/csi/csi-calls.ts';
+import { CsiConnection } from '../../../src/csi/connection.ts';
+import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
-import { DriverFailure } from '../../support/fakes/recording-driver.ts';
+import { type Answer, DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { Rig } from '../../support/csi-rig.ts';
+import { RawGrpcServer } from './raw-grpc-server.ts';
+
+const csi = loadCsi();
 
 /** Never answers; ends with the call. */
 const hang = (): Promise<object> => new Promise<object>(() => undefined);
@@ -170,4 +177,61 @@ describe('unaryCall', () => {
     assert.deepEqual(rig.driver.calls, []);
     assert.equal(rig.finishedCalls[0]?.code, 'Internal');
   });
+
+  const ends: { title: string; answer: Answer; told: string[] }[] = [
+    { title: 'a success', answer: { volume: { volume_id: 'v' } }, told: ['responded'] },
+    {
+      title: "the driver's own deadline",
+      answer: new DriverFailure(status.DEADLINE_EXCEEDED, 'x'),
+      told: ['responded'],
+    },
+    { title: 'any other failure of the driver', answer: new DriverFailure(status.INTERNAL, 'x'), told: ['responded'] },
+  ];
+  for (const { title, answer, told } of ends) {
+    test(`${title} of a CreateVolume is ${told.join()} for the progress of the driver`, async () => {
+      await using rig = await Rig.start();
+      const seen: string[] = [];
+      const calls = callsWith(rig, seen, 500);
+      rig.driver.next('CreateVolume', answer);
+      await calls.createVolume({ name: 'v' }).catch(() => undefined);
+      assert.deepEqual(seen, told);
+    });
+  }
+
+  test('a CreateVolume without a response is given up at our deadline, and when we cancel it', async () => {
+    await using server = await RawGrpcServer.start(() => undefined); // grpc-js would respond at the deadline
+    await using connection = await connected(server.socketPath);
+    const seen: string[] = [];
+    const calls = callsWith({ connection }, seen, 300);
+    await assert.rejects(calls.createVolume({ name: 'v' }), { code: status.DEADLINE_EXCEEDED });
+    assert.deepEqual(seen, ['given up']);
+    const signal = AbortSignal.timeout(20);
+    await assert.rejects(calls.createVolume({ name: 'v' }, { signal }), { code: status.CANCELLED });
+    assert.deepEqual(seen, ['given up', 'given up']);
+    await assert.rejects(calls.deleteVolume({ volume_id: 'v' }), { code: status.DEADLINE_EXCEEDED });
+    assert.deepEqual(seen, ['given up', 'given up'], 'it creates nothing');
+  });
+
+  test('a CreateVolume whose driver dies is not given up: what it has not read is lost', async () => {
+    await using rig = await Rig.start();
+    const seen: string[] = [];
+    rig.driver.next('CreateVolume', hang);
+    const created = callsWith(rig, seen, 10_000).createVolume({ name: 'v' });
+    await rig.driver.called('CreateVolume');
+    rig.driver.kill();
+    await assert.rejects(created, { code: status.UNAVAILABLE });
+    assert.deepEqual(seen, []);
+  });
 });
+
+/** Calls whose progress is noted. */
+function callsWith({ connection }: Pick<Rig, 'connection'>, seen: string[], timeoutMs: number): CsiCalls {
+  const progress = { responded: () => void seen.push('responded'), givenUp: () => void seen.push('given up') };
+  return csiCalls(csi, { connection, timeoutMs, logger: recordedLogger([]), clock: systemClock, progress });
+}
+
+async function connected(socketPath: string): Promise<CsiConnection> {
+  const connection = new CsiConnection({ address: socketPath, clock: systemClock, logger: recordedLogger([]) });
+  await connection.connect();
+  return connection;
+}

@@ -13,6 +13,7 @@ import { type JournalMetrics, noJournalMetrics } from '../../../../src/provision
 import { isNeverSaved, needsNoSecondRevoke } from '../../../../src/provision/intents/intent.ts';
 import { Intents } from '../../../../src/provision/intents/intents.ts';
 import { NameInUseError } from '../../../../src/provision/intents/intent-index.ts';
+import type { BackendProgress } from '../../../../src/provision/backend-progress.ts';
 import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
@@ -40,7 +41,7 @@ function makeRecord(uid: string, more: Partial<IntentRecord> = {}): IntentRecord
 }
 
 /** Intents with a journal that only notes what it is asked. */
-async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> = {}) {
+async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> = {}, progress?: BackendProgress) {
   const clock = new ManualClock({ turns: 1 });
   const asked: string[] = [];
   const lines: LogLine[] = [];
@@ -84,6 +85,7 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
       onRewound: () => undefined,
     }),
     maxCallMs,
+    progress,
     clock,
     logger: recordedLogger(lines),
     metrics,
@@ -95,6 +97,72 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
   );
   return { intents, clock, asked, lines, counts, reported, oldestMs, find };
 }
+
+/** A backend that has read what the test says. */
+class ScriptedProgress implements BackendProgress {
+  isBehind = false;
+  #listener: (untilMs: number) => void = () => undefined;
+
+  onProgress(listener: (untilMs: number) => void): Disposable {
+    this.#listener = listener;
+    return { [Symbol.dispose]: () => undefined };
+  }
+
+  read(untilMs: number): void {
+    this.isBehind = untilMs !== Infinity;
+    this.#listener(untilMs);
+  }
+}
+
+describe('a call that was given up', () => {
+  const lateMs = 1.5 * maxCallMs;
+
+  async function givenUp() {
+    const progress = new ScriptedProgress();
+    const scenes = await scene([], {}, progress);
+    const intent = await scenes.intents.begin(makeRecord('u1'), signal);
+    progress.isBehind = true;
+    scenes.intents.unclear(intent);
+    return { ...scenes, progress, intent };
+  }
+
+  test('counts as late from then on where the backend has read it promptly', async () => {
+    const { clock, progress, intent } = await givenUp();
+    await clock.advance(500);
+    progress.read(Infinity);
+    assert.deepEqual([intent.lateUntilMs, intent.unread], [lateMs, undefined]);
+  });
+
+  test('counts as a new one from when a backend that had stalled has read it', async () => {
+    const { clock, progress, intent } = await givenUp();
+    await clock.advance(60_000);
+    progress.read(Infinity);
+    const endMs = 60_000 + maxCallMs + lateMs;
+    assert.deepEqual([intent.lateUntilMs, intent.keptUntilMs], [endMs, Math.min(endMs, 120_000)]);
+  });
+
+  test('counts with the first of them where several were given up before the backend went on', async () => {
+    const { clock, intents, progress, intent } = await givenUp();
+    await clock.advance(59_000);
+    intents.unclear(intent);
+    await clock.advance(1000);
+    progress.read(1);
+    assert.ok(intent.unread, 'the last one may not have been read');
+    progress.read(Infinity);
+    assert.equal(intent.lateUntilMs, 60_000 + maxCallMs + lateMs);
+  });
+
+  test('is not recorded as ended while the backend may not have read it', async () => {
+    const { clock, intents, progress, intent } = await givenUp();
+    await clock.advance(10 * maxCallMs);
+    await intents.toDelete(intent, 'h', signal);
+    assert.equal(intent.record.noLateCalls, undefined);
+    progress.read(Infinity);
+    await clock.advance(10 * maxCallMs);
+    await intents.toDelete(intent, 'h', signal);
+    assert.equal(intent.record.noLateCalls, true);
+  });
+});
 
 describe('the intents that are open', () => {
   test('are counted by phase, and gone once they are closed', async () => {
@@ -422,17 +490,18 @@ test('a new record takes over when the calls of a closed record of the same name
   assert.equal(keptUntilMs, lateUntilMs);
 });
 
-test('no room is certain the second time, when the last unclear attempt must have ended', async () => {
+test('no room is certain the second time, when no unclear attempt can be under way any more', async () => {
   const { intents, clock } = await scene();
   const intent = await intents.begin(makeRecord('u1'), signal);
+  const lateMs = 1.5 * maxCallMs;
   intents.unclear(intent);
-  await clock.advance(maxCallMs - 1);
+  await clock.advance(lateMs - 1);
   assert.equal(intents.noRoom(intent), false);
   assert.equal(intents.noRoom(intent), false, 'both were early');
   await clock.advance(1);
   assert.equal(intents.noRoom(intent), false);
   assert.equal(intents.noRoom(intent), true);
   intents.unclear(intent);
-  await clock.advance(maxCallMs);
+  await clock.advance(lateMs);
   assert.equal(intents.noRoom(intent), false, 'another unclear attempt came between');
 });

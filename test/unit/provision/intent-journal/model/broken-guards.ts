@@ -118,6 +118,27 @@ export const brokenCases: BrokenCase[] = [
     },
   },
   {
+    without: 'a second revoke that waits until a stalled backend has begun what was given up',
+    broken: { noProgress: true },
+    commands: {
+      first: [
+        'the next CreateVolume: late',
+        'create claim 0 of class delete',
+        'until CreateVolume is sent',
+        'the backend stalls',
+      ],
+      texts: [
+        'delete claim 0',
+        '61000 ms pass',
+        '21000 ms pass',
+        'the backend goes on',
+        'everything is answered',
+        '3000 ms pass',
+      ],
+      maxCommands: 12,
+    },
+  },
+  {
     without: 'the second revoke where a late call may follow a recorded deletion',
     broken: { journal: withoutLateCalls },
     commands: {

@@ -96,6 +96,25 @@ const backendCommands: fc.Arbitrary<Command>[] = [
   ),
 ];
 
+const stallCommands: fc.Arbitrary<Command>[] = [
+  fc.constant(
+    command(
+      'the backend stalls',
+      ({ alive, network }) => !network.isStalled && alive.length === 1 && alive.every(({ paused }) => !paused),
+      ({ network }) => {
+        network.isStalled = true;
+      },
+    ),
+  ),
+  fc.constant(
+    command(
+      'the backend goes on',
+      ({ network }) => network.isStalled,
+      ({ network }) => network.goOn(),
+    ),
+  ),
+];
+
 const processCommands: fc.Arbitrary<Command>[] = [
   picks.map((pick) =>
     command(
@@ -133,7 +152,7 @@ const processCommands: fc.Arbitrary<Command>[] = [
   picks.map((pick) =>
     command(
       `pause ${pick}`,
-      ({ alive }) => alive.some(({ paused }) => !paused),
+      ({ alive, network }) => !network.isStalled && alive.some(({ paused }) => !paused),
       (world) => {
         const running = world.alive.filter(({ paused }) => !paused);
         world.mayBeReported = true; // whoever takes over cannot know everything
@@ -236,7 +255,8 @@ const overtaken: fc.Arbitrary<Command> = fc
   .map(({ at: { what, state }, isWanted }) =>
     command(
       `pause once ${what} is ${state}, another takes over${isWanted ? '' : ' and the claims go'}`,
-      ({ alive }) => alive.length === 1 && alive.every(({ paused, stopping }) => !paused && !stopping),
+      ({ alive, network }) =>
+        !network.isStalled && alive.length === 1 && alive.every(({ paused, stopping }) => !paused && !stopping),
       async (world) => {
         const [paused] = world.alive;
         await world.advance(200, { busy: false }); // what waits for company is sent
@@ -269,6 +289,7 @@ const all = fc.oneof(
   ...[...networkCommands, ...networkCommands, ...networkCommands],
   ...[...timeCommands, ...timeCommands, ...timeCommands],
   ...backendCommands,
+  ...stallCommands,
   ...processCommands,
   ...[...crashes, ...crashes],
   ...[overtaken, overtaken],
@@ -306,6 +327,10 @@ export const focuses = {
   lateAnswers: {
     only: /^(create claim . of class delete|delete claim|the next CreateVolume: (late|background)|Kubernetes b|every|\d+ ms pass$)/,
     maxCommands: 16,
+  },
+  stalls: {
+    only: /^(create claim . of class delete|delete claim|the next CreateVolume: (late|background)|the backend|until C|every|crash 0|start|\d+ ms pass)/,
+    maxCommands: 24,
   },
   pauses: {
     only: /^(create claim . of class delete|delete claim|pause|the paused|start|Kubernetes b|every|1000 ms pass$)/,

@@ -21,6 +21,8 @@ export interface OutgoingCall<T> {
   lost: (why: 'timeout' | 'broken') => Error;
   /** It may be executed after its connection broke. */
   survivesBreak: boolean;
+  /** It goes to the backend, which does not execute it while it stalls. */
+  toBackend?: boolean;
   signals?: readonly (AbortSignal | undefined)[];
 }
 
@@ -34,6 +36,10 @@ interface Call {
 
 export class Network {
   nowMs = 0;
+  /** The backend reads nothing: what it is sent waits, also when nobody waits for it any more. */
+  isStalled = false;
+  /** When it last went on. */
+  wentOnAtMs = -Infinity;
   #calls: Call[] = [];
 
   /** Calls under way for which somebody waits. */
@@ -43,11 +49,29 @@ export class Network {
 
   /** Calls for which nobody waits, and which may be executed all the same. */
   get lateLength(): number {
-    return this.#calls.filter(isLate).length;
+    return this.#late.length;
   }
 
   get #prompt(): Call[] {
-    return this.#calls.filter((call) => !isLate(call) && !waitsForCaller(call));
+    return this.#calls.filter((call) => !isLate(call) && !waitsForCaller(call) && !this.#isUnread(call));
+  }
+
+  get #late(): Call[] {
+    return this.#calls.filter((call) => isLate(call) && !this.#isUnread(call));
+  }
+
+  #isUnread({ request, outcome }: Call): boolean {
+    return this.isStalled && request.toBackend === true && outcome === undefined;
+  }
+
+  /** The backend goes on: it begins what was given up meanwhile. */
+  goOn(): void {
+    this.isStalled = false;
+    this.wentOnAtMs = this.nowMs;
+    for (const call of this.#calls.filter((each) => each.request.toBackend === true && isLate(each))) {
+      call.outcome ??= outcomeOf(call.request);
+      this.#remove(call);
+    }
   }
 
   send<T>(request: OutgoingCall<T>): Promise<T> {
@@ -91,7 +115,7 @@ export class Network {
 
   /** Late calls are executed. */
   executeLate(): void {
-    for (const call of this.#calls.filter(isLate)) {
+    for (const call of this.#late) {
       call.outcome ??= outcomeOf(call.request);
       this.#remove(call);
     }
@@ -99,7 +123,7 @@ export class Network {
 
   /** Calls for which nobody waits are never executed. */
   dropLate(): void {
-    for (const call of this.#calls.filter(isLate)) this.#remove(call);
+    for (const call of this.#late) this.#remove(call);
   }
 
   /** The connection of a call breaks; it may be executed afterwards where that can happen. */
@@ -118,6 +142,10 @@ export class Network {
   /** Time has passed: what took too long ends. Late calls are executed at the last moment. */
   expire(): void {
     for (const call of this.#calls.filter(({ deadlineMs }) => deadlineMs <= this.nowMs)) {
+      if (this.#isUnread(call)) {
+        if (!isLate(call)) this.#fail(call, call.request.lost('timeout'));
+        continue;
+      }
       if (isLate(call)) call.outcome ??= outcomeOf(call.request);
       else if (call.request.caller.paused) {
         call.outcome ??= { error: call.request.lost('timeout') };

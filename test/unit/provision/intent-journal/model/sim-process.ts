@@ -37,6 +37,8 @@ export interface BrokenGuards {
   noPermit?: boolean;
   /** What was revoked once is not looked for again. */
   revokesOnce?: boolean;
+  /** Nobody knows what a backend has read that stalled. */
+  noProgress?: boolean;
   /** All claims of a name have the same UID, and therefore volumes of the same name. */
   repeatsUids?: boolean;
 }
@@ -128,6 +130,7 @@ export class SimProcess implements Caller {
       provisionerName: driverName,
       provisioner: new SimProvisioner({
         ...common,
+        clock,
         limitMs: maxCallMs,
         looks: () => this.#looks,
         argsNow: broken.plansAnew === true ? (name) => argsNow(options.api, name) : undefined,

@@ -1,5 +1,8 @@
 /** A recoverable provisioner over the backend of the test; what its failures mean is what a CSI provisioner makes of them. */
+import type { Clock } from '../../../../../src/base/clock.ts';
 import { type Permit, whenPermitted } from '../../../../../src/base/permit.ts';
+import { CallProgress } from '../../../../../src/csi/call-progress.ts';
+import type { BackendProgress } from '../../../../../src/provision/backend-progress.ts';
 import type { PersistentVolume } from '../../../../../src/provision/objects.ts';
 import {
   ProvisionError,
@@ -33,6 +36,9 @@ export interface SimProvisionerOptions {
   argsNow?: ((volumeName: string) => string | undefined) | undefined;
   /** A provisioner that takes every final answer for a proof that nothing is left. */
   believesFirstFinal?: boolean;
+  clock: Clock;
+  /** A provisioner that does not know what the backend has read. */
+  noProgress?: boolean;
   /** A provisioner that takes it as done when it is asked to revoke a volume again. */
   revokesOnce?: boolean;
 }
@@ -44,13 +50,30 @@ export function argsOf({ parameters }: { parameters?: Record<string, string> | u
   return `${parameters?.['args'] ?? ''} on ${node}`;
 }
 
+/** Nothing came back: the call was given up, or its connection broke. */
+class LostError extends BackendError {
+  readonly why: 'timeout' | 'broken';
+
+  constructor(why: 'timeout' | 'broken') {
+    super('DeadlineExceeded');
+    this.why = why;
+  }
+}
+
 export class SimProvisioner implements Recoverable {
+  readonly progress: BackendProgress | undefined;
   readonly #options: SimProvisionerOptions;
+  readonly #calls: CallProgress;
   /** Names of the volumes that were revoked. */
   readonly #revoked = new Set<string>();
 
   constructor(options: SimProvisionerOptions) {
     this.#options = options;
+    const { clock, noProgress = false } = options;
+    const never = new AbortController().signal;
+    const check = (): Promise<unknown> => this.#call('GetPluginInfo', () => null, never).catch(() => undefined);
+    this.#calls = new CallProgress({ clock, check });
+    this.progress = noProgress ? undefined : this.#calls;
   }
 
   plan({ volumeName: name, storageClass, selectedNodeName: node }: ProvisionOptions): Promise<Plan> {
@@ -107,7 +130,8 @@ export class SimProvisioner implements Recoverable {
     const args = argsNow?.(name) ?? planned;
     const made = whenPermitted(permit, signal, () => {
       const sentAtMs = network.nowMs;
-      return this.#call(`CreateVolume ${name}`, () => backend.create(name, args, sentAtMs), signal);
+      const create = (): BackendVolume => backend.create(name, args, this.#latestBeginMs(sentAtMs));
+      return this.#call(`CreateVolume ${name}`, create, signal);
     });
     return made.catch((error: unknown) => {
       if (error instanceof BackendError)
@@ -130,10 +154,28 @@ export class SimProvisioner implements Recoverable {
     });
   }
 
-  #call<T>(what: string, execute: () => T, signal: AbortSignal): Promise<T> {
+  /** When the work of a call counts as begun: one that was given up while the backend stalled has the time of another call. */
+  #latestBeginMs(sentAtMs: number): number {
     const { network, caller, limitMs } = this.#options;
-    const lost = (): Error => new BackendError('DeadlineExceeded');
-    return network.send({ caller, what, limitMs, execute, lost, survivesBreak: false, signals: [signal] });
+    if (sentAtMs >= network.wentOnAtMs) return sentAtMs;
+    return network.wentOnAtMs + (caller.alive ? limitMs : 0);
+  }
+
+  async #call<T>(what: string, execute: () => T, signal: AbortSignal): Promise<T> {
+    const { network, caller, limitMs, clock } = this.#options;
+    const lost = (why: 'timeout' | 'broken'): Error => new LostError(why);
+    const sentAtMs = clock.monotonicMs();
+    const request = { caller, what, limitMs, execute, lost, survivesBreak: false, toBackend: true, signals: [signal] };
+    try {
+      const value = await network.send(request);
+      this.#calls.responded(sentAtMs);
+      return value;
+    } catch (error) {
+      const isGivenUp = error instanceof LostError ? error.why === 'timeout' : !(error instanceof BackendError);
+      if (error instanceof BackendError && !(error instanceof LostError)) this.#calls.responded(sentAtMs);
+      if (isGivenUp && what.startsWith('CreateVolume')) this.#calls.givenUp();
+      throw error;
+    }
   }
 }
 

@@ -106,6 +106,7 @@ export class World {
 
   startProcess(): void {
     const { storeKind, election, prefixChanges, broken = {} } = this.#options;
+    if (this.network.isStalled) this.network.goOn(); // a process begins nothing before its driver responds
     const number = ++this.#started;
     if (election) for (const process of this.alive) process.overtaken = true;
     const { api, backend, network } = this;
@@ -262,6 +263,7 @@ export class World {
 
   /** The faults are over and enough time passes; then nothing may be left undone. */
   async comeToRest(): Promise<void> {
+    if (this.network.isStalled) this.network.goOn();
     this.backend.noMoreFaults();
     for (const process of this.alive.filter(({ paused }) => paused)) process.alive = false;
     for (const { transport } of this.alive) transport.releaseWatches();

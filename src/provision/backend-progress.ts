@@ -1,0 +1,13 @@
+/**
+ * How far a backend has got with what it was sent. One that stalls, such as a frozen process, may begin a request only when it goes on,
+ * even one that was given up long before.
+ */
+export interface BackendProgress {
+  /** Whether a request that may make storage was given up, and may not have been read yet. */
+  readonly isBehind: boolean;
+  /**
+   * Calls the listener whenever the backend has read more, until the result is disposed. The listener is given a monotonic time in
+   * milliseconds, or `Infinity`: every request that was given up before it has been read, or never will be. It must not throw.
+   */
+  onProgress(listener: (untilMs: number) => void): Disposable;
+}
