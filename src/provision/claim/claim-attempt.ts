@@ -12,6 +12,7 @@ import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
+import { claimDecision } from './claim-decision.ts';
 import {
   claimReference,
   claimUid,
@@ -34,7 +35,6 @@ import { handleFailure, toProvisionError } from './provision-failure.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
 import type { Rescheduler } from './rescheduler.ts';
-import { shouldProvision } from './should-provision.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
@@ -124,7 +124,7 @@ export class ClaimAttempt {
     if (!isPartialClaim(claim)) return claim;
     if (!steps.hasRecord(uid)) {
       const getClass = (name: string): StorageClass | undefined => classes.get(name);
-      const decision = shouldProvision({ claim, qualifies: true, isKnownProvisioner, getClass });
+      const decision = claimDecision({ claim, qualifies: true, isKnownProvisioner, getClass });
       if (!decision.provision && decision.reason !== 'class-missing') return claim;
     }
     return currentClaim(client, claim, signal);
@@ -136,16 +136,22 @@ export class ClaimAttempt {
     this.#options.infeasibleClaims.checkNotHeldBack(claimUid(claim), storageClass.metadata.uid ?? '');
   }
 
-  /** @returns the class by which the claim is to be provisioned; undefined: not now. @throws for another try, which counts as failed. */
+  /**
+   * Decides by `claimDecision`, and reads a class that the cache does not show.
+   *
+   * @returns the class by which the claim is to be provisioned; undefined: not now, as it is bound, not for this provisioner, or waits
+   * for a node.
+   * @throws for another try, which counts as failed, such as while the class does not exist.
+   */
   async #classToProvisionWith(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<StorageClass | undefined> {
     const { provisioner, isKnownProvisioner, classes, missingClasses, metrics, logger } = this.#options;
     try {
       const qualifies = namesVolume(claim) || (await (provisioner.shouldProvision?.(claim, { signal }) ?? true));
       const input = { claim, qualifies, isKnownProvisioner };
-      let decision = shouldProvision({ ...input, getClass: (name) => classes.get(name) });
+      let decision = claimDecision({ ...input, getClass: (name) => classes.get(name) });
       if (!decision.provision && decision.reason === 'class-missing') {
         const storageClass = await missingClasses.read(claim, decision.className, signal);
-        if (storageClass !== undefined) decision = shouldProvision({ ...input, getClass: () => storageClass });
+        if (storageClass !== undefined) decision = claimDecision({ ...input, getClass: () => storageClass });
       }
       if (decision.provision) {
         const fields = {

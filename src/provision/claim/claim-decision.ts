@@ -16,7 +16,7 @@ export interface ClaimDecisionInput {
 }
 
 /** Decides whether a claim is to be provisioned now: the first reason against it counts. Pure. */
-export function shouldProvision(input: ClaimDecisionInput): ClaimDecision {
+export function claimDecision(input: ClaimDecisionInput): ClaimDecision {
   const { claim } = input;
   if (namesVolume(claim)) return { provision: false, reason: 'bound' };
   if (!input.qualifies) return { provision: false, reason: 'not-qualified' };

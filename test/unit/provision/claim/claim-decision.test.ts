@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type ClaimDecision, claimDecision } from '../../../../src/provision/claim/claim-decision.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
-import { type ClaimDecision, shouldProvision } from '../../../../src/provision/claim/should-provision.ts';
 import { isKnownProvisioner, makeClaim, makeClass, type Metadata } from '../claims-and-volumes.ts';
 
 const ga = 'volume.kubernetes.io/storage-provisioner';
@@ -105,12 +105,12 @@ function summary(decision: ClaimDecision): string {
   return decision.reason === 'class-missing' ? `class-missing ${decision.className}` : decision.reason;
 }
 
-describe('shouldProvision', () => {
+describe('the decision whether a claim is provisioned', () => {
   for (const { name, annotations, metadata = {}, spec, classes = [makeClass()], qualifies = true, want } of cases) {
     test(name, () => {
       const claim = makeClaim({ ...metadata, ...(annotations && { annotations }) }, spec);
       const before = structuredClone(claim);
-      const decision = shouldProvision({
+      const decision = claimDecision({
         claim,
         qualifies,
         isKnownProvisioner,
