@@ -153,7 +153,7 @@ export class RecordedSteps implements AttemptSteps {
       ...(version !== undefined && !Number.isNaN(orderOf(version)) && { since: version }),
       createdAt: new Date(clock.wallMs()).toISOString(),
     };
-    const intent = await this.#whileReportingWait(claim, () => intents.begin(record, signal));
+    const intent = await this.#whileReportingWait(claim, () => intents.openAndRecord(record, signal));
     // the claim may have changed while its record was written; such a change has queued it
     const cached = this.#cached(intent);
     intent.plannedNode = nodeName(claim);
@@ -164,8 +164,8 @@ export class RecordedSteps implements AttemptSteps {
     return this.#create(intent, signal);
   }
 
-  /** Begins an intent; events on the claim say what that waits for. @throws what `begin` throws. */
-  async #whileReportingWait(claim: PersistentVolumeClaim, begin: () => Promise<Intent>): Promise<Intent> {
+  /** Opens an intent; events on the claim say what that waits for. @throws what `open` throws. */
+  async #whileReportingWait(claim: PersistentVolumeClaim, open: () => Promise<Intent>): Promise<Intent> {
     const { clock, recorder } = this.#options;
     const patience = clock.after(journalPatienceMs, () => {
       const message =
@@ -173,7 +173,7 @@ export class RecordedSteps implements AttemptSteps {
       recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     });
     try {
-      return await begin();
+      return await open();
     } catch (error) {
       throw this.#reportWaiting(claim, error);
     } finally {

@@ -238,7 +238,7 @@ function expectCallOfOther(intent: Intent, { nowMs, maxCallMs }: CallTimes): voi
 }
 
 /** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
-export function awaitOthers(intent: Intent, times: CallTimes): void {
+export function keepForOthers(intent: Intent, times: CallTimes): void {
   if (intent.owner !== 'taken-over') return;
   const endMs = times.nowMs + holdMs(noticeMs + times.maxCallMs);
   intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);

@@ -13,7 +13,6 @@ import type { JournalMetrics, ReportReason } from '../intent-journal/journal-met
 import type { IntentRecord } from '../intent-journal/intent-record.ts';
 import { RecentlyClosed } from './recently-closed.ts';
 import {
-  awaitOthers,
   awaitOwnCall,
   type CallTimes,
   expectLateCall,
@@ -21,6 +20,7 @@ import {
   holdMs,
   type Intent,
   isLeftAlone,
+  keepForOthers,
   lateSaveMs,
   mayBeSavedLate,
   needsNoSecondRevoke,
@@ -225,13 +225,13 @@ export class Intents {
   }
 
   /**
-   * Records a new intent; resolves once the backend may be asked. Before that no record of another claim has the name in the
+   * Opens a new intent and records it; resolves once the backend may be asked. Before that no record of another claim has the name in the
    * journal any more: the next process could not tell which of them stands for the volume.
    *
    * @throws {NameInUseError} when the volume's name is in use, {ForeignIntentError} when an intent for the claim was
    * found meanwhile, {DrainingError} while no new volume is begun, and what the journal throws.
    */
-  async begin(record: IntentRecord, signal: AbortSignal): Promise<Intent> {
+  async openAndRecord(record: IntentRecord, signal: AbortSignal): Promise<Intent> {
     const { uid } = record.claim;
     const { name } = record.volume;
     this.checkDrain();
@@ -281,8 +281,8 @@ export class Intents {
   }
 
   /** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
-  awaitOthers(intent: Intent): void {
-    awaitOthers(intent, this.#callTimes);
+  keepForOthers(intent: Intent): void {
+    keepForOthers(intent, this.#callTimes);
   }
 
   /** Asks the backend to make the storage. Until that ends, the storage of a saved volume of the name stays. @throws what `call` throws. */

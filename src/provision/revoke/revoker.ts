@@ -77,7 +77,7 @@ export class Revoker {
 
   /** Undoes an intent whose claim does not want its volume any more. Safe to repeat. */
   add(intent: Intent): void {
-    if (!intent.revoking) this.#options.intents.awaitOthers(intent);
+    if (!intent.revoking) this.#options.intents.keepForOthers(intent);
     intent.revoking = true;
     this.#queue.add(intent.record.claim.uid);
   }
@@ -91,7 +91,7 @@ export class Revoker {
   closeNowOrAfterLateCalls(intent: Intent): boolean {
     const { intents, clock } = this.#options;
     if (intent.served) return false;
-    intents.awaitOthers(intent);
+    intents.keepForOthers(intent);
     const waitMs = intent.keptUntilMs - clock.monotonicMs();
     if (waitMs <= 0) {
       intents.close(intent);

@@ -120,7 +120,7 @@ describe('a call that was given up', () => {
   async function givenUp() {
     const progress = new ScriptedProgress();
     const scenes = await scene([], {}, progress);
-    const intent = await scenes.intents.begin(makeRecord('u1'), signal);
+    const intent = await scenes.intents.openAndRecord(makeRecord('u1'), signal);
     progress.isBehind = true;
     scenes.intents.unclear(intent);
     return { ...scenes, progress, intent };
@@ -167,7 +167,7 @@ describe('a call that was given up', () => {
 describe('the intents that are open', () => {
   test('are counted by phase, and gone once they are closed', async () => {
     const { intents, counts, asked } = await scene();
-    const intent = await intents.begin(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
     intents.unclear(intent);
     assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
     await intents.toDelete(intent, 'h', signal);
@@ -185,14 +185,15 @@ describe('the intents that are open', () => {
   test('are not replaced by one that was planned after another process had begun one for the same claim', async () => {
     const { intents, asked, find } = await scene();
     find({ record: makeRecord('u1', { plan: { node: 'theirs' } }), owner: 'foreign' });
-    await assert.rejects(intents.begin(makeRecord('u1', { plan: { node: 'ours' } }), signal), ForeignIntentError);
+    const ours = makeRecord('u1', { plan: { node: 'ours' } });
+    await assert.rejects(intents.openAndRecord(ours, signal), ForeignIntentError);
     assert.deepEqual(intents.get('u1')?.record.plan, { node: 'theirs' });
     assert.deepEqual(asked, []);
   });
 
   test('leave nothing behind when their record cannot be written', async () => {
     const { intents, asked } = await scene([], { put: () => Promise.reject(new Error('refused')) });
-    await assert.rejects(intents.begin(makeRecord('u1'), signal), /refused/);
+    await assert.rejects(intents.openAndRecord(makeRecord('u1'), signal), /refused/);
     assert.equal(intents.get('u1'), undefined);
     assert.deepEqual(asked, ['remove u1'], 'the write may have arrived');
     intents.checkName('u2', 'pvc-u1');
@@ -208,16 +209,16 @@ describe('the intents that are open', () => {
   for (const { title, journal } of cases) {
     test(`${title} may have had a PersistentVolume`, async () => {
       const { intents } = await scene([], journal);
-      const begun = await intents.begin({ ...makeRecord('u1'), since: '7' }, signal);
+      const begun = await intents.openAndRecord({ ...makeRecord('u1'), since: '7' }, signal);
       assert.equal(isNeverSaved(begun), false);
       const { intents: alone } = await scene();
-      assert.equal(isNeverSaved(await alone.begin({ ...makeRecord('u1'), since: '7' }, signal)), true);
+      assert.equal(isNeverSaved(await alone.openAndRecord({ ...makeRecord('u1'), since: '7' }, signal)), true);
     });
   }
 
   test('that were closed are never deleted', async () => {
     const { intents, asked } = await scene();
-    const intent = await intents.begin(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
     intents.close(intent);
     await assert.rejects(intents.toDelete(intent, 'h', signal), /not open any more/);
     assert.throws(() => intents.checkOpen(intent), /not open any more/);
@@ -227,7 +228,7 @@ describe('the intents that are open', () => {
 
   test('lose the handle when the deletion is given up', async () => {
     const { intents, asked } = await scene();
-    const intent = await intents.begin(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
     await intents.leaveDelete(intent, signal);
     await intents.toDelete(intent, 'h', signal);
     await intents.toDelete(intent, 'h', signal);
@@ -243,7 +244,7 @@ describe('the intents that are open', () => {
       return Promise.resolve();
     };
     const { intents, asked } = await scene([], { open });
-    const intent = await intents.begin({ ...makeRecord('u1'), since: '7' }, signal);
+    const intent = await intents.openAndRecord({ ...makeRecord('u1'), since: '7' }, signal);
     assert.deepEqual([intent.since, intents.neededVersions()], [7, [7]]);
     listener?.onRewound();
     assert.deepEqual([intent.since, intent.record.since, intents.neededVersions()], [NaN, undefined, []]);
@@ -252,7 +253,7 @@ describe('the intents that are open', () => {
 
   test('are reported as stuck once for each reason, though a backend words it differently each time', async () => {
     const { intents, lines, reported, asked } = await scene();
-    const intent = await intents.begin(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
     for (const problem of ['request 1', 'request 1', 'request 2']) intents.stuck(intent, 'undecidable', problem);
     intents.stuck(intent, 'restored', 'kept');
     assert.equal(lines.length, 2);
@@ -269,7 +270,7 @@ describe('the intents that are open', () => {
 
   test('are stuck again after another attempt to delete that failed for the same problem', async () => {
     const { intents, reported } = await scene();
-    const intent = await intents.begin(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
     for (let attempt = 0; attempt < 2; attempt++) {
       await intents.toDelete(intent, 'h', signal);
       intents.stuck(intent, 'undecidable', 'one');
@@ -280,7 +281,7 @@ describe('the intents that are open', () => {
 
   test('hold no more of a problem than fits into a record', async () => {
     const { intents } = await scene();
-    const intent = await intents.begin(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
     intents.stuck(intent, 'undecidable', 'x'.repeat(1_000_000));
     assert.equal(intent.record.problem?.length, 2000);
   });
@@ -288,7 +289,7 @@ describe('the intents that are open', () => {
   test('have an oldest one, also when an older record is found later', async () => {
     const { intents, oldestMs, find } = await scene();
     assert.equal(oldestMs(), undefined);
-    await intents.begin(makeRecord('u1', { createdAt: '2026-01-01T01:00:00.000Z' }), signal);
+    await intents.openAndRecord(makeRecord('u1', { createdAt: '2026-01-01T01:00:00.000Z' }), signal);
     find({ record: makeRecord('u2', { createdAt: '2026-01-01T00:30:00.000Z' }), owner: 'own' });
     find({ record: makeRecord('u3', { createdAt: 'edited' }), owner: 'own' });
     assert.equal(oldestMs(), Date.parse('2026-01-01T00:30:00.000Z'));
@@ -305,21 +306,21 @@ describe('a volume name', () => {
 
   test('is in use by one intent at a time', async () => {
     const { intents } = await scene();
-    const first = await intents.begin(named('u1'), signal);
+    const first = await intents.openAndRecord(named('u1'), signal);
     intents.checkName('u1', 'same');
     assert.throws(() => intents.checkName('u2', 'same'), {
       name: 'NameInUseError',
       message: 'the volume name "same" is in use for claim ns/claim-u1 with UID u1',
     });
-    await assert.rejects(intents.begin(named('u2'), signal), NameInUseError);
+    await assert.rejects(intents.openAndRecord(named('u2'), signal), NameInUseError);
     intents.close(first);
-    await intents.begin(named('u2'), signal);
+    await intents.openAndRecord(named('u2'), signal);
   });
 
   test('is in use until the end of its record is written', async () => {
     const written = Promise.withResolvers<undefined>();
     const { intents } = await scene([], { removeNow: () => written.promise });
-    const first = await intents.begin(named('u1'), signal);
+    const first = await intents.openAndRecord(named('u1'), signal);
     const closed = intents.closeNow(first, signal);
     assert.throws(() => intents.checkName('u2', 'same'), NameInUseError);
     written.resolve(undefined);
@@ -340,8 +341,8 @@ describe('a volume name', () => {
         order.push(`removed ${uid}`);
       },
     });
-    intents.close(await intents.begin(named('u1'), signal));
-    const next = intents.begin(named('u2'), signal);
+    intents.close(await intents.openAndRecord(named('u1'), signal));
+    const next = intents.openAndRecord(named('u2'), signal);
     await nextTurn();
     removed.resolve(undefined);
     await next;
@@ -350,8 +351,8 @@ describe('a volume name', () => {
 
   test('is taken again by the same claim without waiting', async () => {
     const { intents, asked } = await scene();
-    intents.close(await intents.begin(named('u1'), signal));
-    await intents.begin(named('u1'), signal);
+    intents.close(await intents.openAndRecord(named('u1'), signal));
+    await intents.openAndRecord(named('u1'), signal);
     assert.deepEqual(asked, ['put create', 'remove u1', 'put create']);
   });
 
@@ -433,7 +434,7 @@ describe('a record that was found', () => {
   test('replaces one whose own record is not written yet: the other process was first', async () => {
     const written = Promise.withResolvers<never>();
     const { intents, find, clock } = await scene([], { put: () => written.promise });
-    const begun = intents.begin(makeRecord('u1'), signal);
+    const begun = intents.openAndRecord(makeRecord('u1'), signal);
     find({ record: makeRecord('u1', { createdAt: '2025-01-01T00:00:00Z' }), owner: 'foreign' });
     written.reject(new ForeignIntentError('another process works on it'));
     await assert.rejects(begun, ForeignIntentError);
@@ -457,7 +458,7 @@ test('a deletion waits for the last call of a process whose record was adopted',
   const intent = intents.get('u1')!;
   await intents.takeOver(intent, signal);
   await clock.advance(60_000);
-  intents.awaitOthers(intent);
+  intents.keepForOthers(intent);
   const noticeMs = 10_000;
   const endMs = clock.monotonicMs() + 1.5 * (noticeMs + maxCallMs);
   assert.equal(intent.deleteNotBeforeMs, endMs);
@@ -482,17 +483,17 @@ test('the record of a deletion excludes no late calls while another process may 
 
 test('a new record takes over when the calls of a closed record of the same name have ended', async () => {
   const { intents, clock } = await scene();
-  const first = await intents.begin(makeRecord('u1'), signal);
+  const first = await intents.openAndRecord(makeRecord('u1'), signal);
   intents.unclear(first);
   await intents.closeNow(first, signal);
-  const { lateUntilMs, keptUntilMs } = await intents.begin(makeRecord('u1'), signal);
+  const { lateUntilMs, keptUntilMs } = await intents.openAndRecord(makeRecord('u1'), signal);
   assert.equal(lateUntilMs, clock.monotonicMs() + 1.5 * maxCallMs);
   assert.equal(keptUntilMs, lateUntilMs);
 });
 
 test('no room is certain the second time, when no unclear attempt can be under way any more', async () => {
   const { intents, clock } = await scene();
-  const intent = await intents.begin(makeRecord('u1'), signal);
+  const intent = await intents.openAndRecord(makeRecord('u1'), signal);
   const lateMs = 1.5 * maxCallMs;
   intents.unclear(intent);
   await clock.advance(lateMs - 1);
