@@ -12,7 +12,7 @@ import type { RecentlySaved } from './recently-saved.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 import { storedVolume } from './stored-volume.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
-import type { SaveAttempt, SaveHooks, SaveStart, VolumeStore } from './volume-store.ts';
+import type { SaveAttempt, SaveHooks, UnsavedVolume, VolumeStore } from './volume-store.ts';
 
 /** For how long a live read is valid, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
 const maxAgeMs = 10_000;
@@ -39,32 +39,37 @@ export class SaveGuard implements SaveHooks {
 
   /**
    * If an earlier request of any process may have created the object, the claim is read live: an administrator may have removed both
-   * since then to keep the storage, which a second object would have reclaimed.
+   * since then to keep the storage, which a second object would have reclaimed. Without a record only the object is looked for.
    *
    * @throws {VolumeAbandonedError} when it does not exist and its claim no longer wants it, and as `DeletionGuard.wish`.
    */
-  async findOrBeginSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveStart> {
-    const { intents, clock } = this.#options;
+  async findEarlierSave(
+    volume: PersistentVolume,
+    signal: AbortSignal,
+  ): Promise<{ found: PersistentVolume } | UnsavedVolume> {
     const intent = this.#intentOf(volume);
     if (intent === undefined) return this.#findSaved(volume, 'its record was closed meanwhile', signal);
-    let permit: LiveReadPermit | undefined;
-    if (intent.saveSent) {
-      const beganAt = momentOf(clock);
-      const wish = await this.#wish(intent, signal);
-      if (wish === 'has-it') return this.#findSaved(volume, 'its claim was bound to it, and it was removed', signal);
-      checkWanted(wish, volume);
-      const read = async (): Promise<void> => checkWanted(await this.#wish(intent, signal), volume);
-      permit = new LiveReadPermit({ clock, beganAt, read });
-    }
+    if (!intent.saveSent) return { intent, permit: undefined };
+    const { clock } = this.#options;
+    const beganAt = momentOf(clock);
+    const wish = await this.#wish(intent, signal);
+    if (wish === 'has-it') return this.#findSaved(volume, 'its claim was bound to it, and it was removed', signal);
+    checkWanted(wish, volume);
+    const read = async (): Promise<void> => checkWanted(await this.#wish(intent, signal), volume);
+    return { intent, permit: new LiveReadPermit({ clock, beganAt, read }) };
+  }
+
+  /** The API server may carry the request out even if no response arrives. */
+  beginSave({ intent, permit }: UnsavedVolume): SaveAttempt {
+    const { intents } = this.#options;
     intents.sendsSave(intent);
-    const attempt: SaveAttempt = {
+    return {
       permit,
       recheck: () => intents.checkOwned(intent),
       rejected: () => {
         intent.unclearSaves--;
       },
     };
-    return { attempt };
   }
 
   /** The claim has its volume: its record is closed, now or after late calls. */

@@ -23,7 +23,7 @@ export class ClassDroppedError extends Error {
 }
 
 /** Whether a volume has the attributes class that it was made with, or needs none any more as it is bound all the same. */
-export function hasItsClass(stored: PersistentVolume, made: PersistentVolume): boolean {
+export function hasItsAttributesClass(stored: PersistentVolume, made: PersistentVolume): boolean {
   const { volumeAttributesClassName: wanted = '' } = made.spec;
   return wanted === '' || (stored.spec.volumeAttributesClassName ?? '') !== '' || stored.status?.phase === 'Bound';
 }

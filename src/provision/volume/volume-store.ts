@@ -7,6 +7,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason, succeededReason } from '../event-reasons.ts';
+import type { Intent } from '../intents/intent.ts';
 import type { MeaningOf } from '../meaning.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
@@ -14,7 +15,7 @@ import type { RecentlySaved } from './recently-saved.ts';
 import {
   checkStored,
   ClassDroppedError,
-  hasItsClass,
+  hasItsAttributesClass,
   madeElsewhere,
   storedVolume,
   VolumeTakenError,
@@ -53,16 +54,21 @@ export interface SaveAttempt {
   rejected: () => void;
 }
 
-/** How a save begins: with the object that exists already, so that nothing is sent, or with an attempt to create it. */
-export type SaveStart = { found: PersistentVolume; attempt?: undefined } | { found?: undefined; attempt: SaveAttempt };
+/** A volume that no earlier request has saved, and the intent in which the next one is counted. */
+export interface UnsavedVolume extends Pick<SaveAttempt, 'permit'> {
+  found?: undefined;
+  intent: Intent;
+}
 
 /** What is called at each stage of saving a volume; implemented by the `SaveGuard` of a `Recoverable` provisioner. */
 export interface SaveHooks {
   /**
-   * Called before each request that creates the object: checks whether that may be sent, and counts it as sent. The save fails with what
-   * this throws; for a `VolumeAbandonedError` the store gives the volume up.
+   * Called before each request that creates the object; does something only if an earlier one may have created it. The save fails with
+   * what this throws; for a `VolumeAbandonedError` the store gives the volume up.
    */
-  findOrBeginSave(volume: PersistentVolume, signal: AbortSignal): Promise<SaveStart>;
+  findEarlierSave(volume: PersistentVolume, signal: AbortSignal): Promise<{ found: PersistentVolume } | UnsavedVolume>;
+  /** Counts the request as sent: to be called directly before it, with nothing awaited between. */
+  beginSave(unsaved: UnsavedVolume): SaveAttempt;
   /** The API server has the volume. */
   saved(volume: PersistentVolume): void;
   /** No retry can save the volume, as its name is taken by another one. */
@@ -104,12 +110,13 @@ export async function savePersistentVolume(
   volume: PersistentVolume,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, saveHooks } = parts;
-  const { found, attempt } = (await saveHooks()?.findOrBeginSave(volume, signal)) ?? {};
+  const { client } = parts;
+  const hooks = parts.saveHooks();
+  const earlier = await hooks?.findEarlierSave(volume, signal); // a new volume has none
   let stored: PersistentVolume;
-  if (found !== undefined) stored = checked(found, parts, volume);
+  if (earlier?.found !== undefined) stored = checked(earlier.found, parts, volume);
   else {
-    const { permit, recheck, rejected } = attempt ?? {};
+    const { permit, recheck, rejected } = (earlier && hooks?.beginSave(earlier)) ?? {};
     try {
       stored = await client.create(persistentVolumes, volume, { signal, permit, recheck });
     } catch (error) {
@@ -120,12 +127,12 @@ export async function savePersistentVolume(
       stored = checked(existing, parts, volume);
     }
   }
-  for (let tries = 0; tries < 2 && !hasItsClass(stored, volume); tries++) {
-    stored = await setClass(client, volume, signal);
+  for (let tries = 0; tries < 2 && !hasItsAttributesClass(stored, volume); tries++) {
+    stored = await setAttributesClass(client, volume, signal);
   }
-  if (!hasItsClass(stored, volume)) throw new ClassDroppedError(volume);
+  if (!hasItsAttributesClass(stored, volume)) throw new ClassDroppedError(volume);
   rememberUntilCached(parts, volume);
-  saveHooks()?.saved(volume);
+  hooks?.saved(volume);
 }
 
 /** To be called as soon as the API server has the volume, and before `SaveHooks.saved`. */
@@ -153,7 +160,7 @@ function checked(
   return stored;
 }
 
-async function setClass(
+async function setAttributesClass(
   client: KubeClient,
   { metadata: { name }, spec: { volumeAttributesClassName } }: PersistentVolume,
   signal: AbortSignal,

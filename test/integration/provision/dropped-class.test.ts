@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
+import { newIntent } from '../../../src/provision/intents/intent.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/provision/objects.ts';
 import { QueueVolumeStore } from '../../../src/provision/volume/queue-volume-store.ts';
 import { ClassDroppedError } from '../../../src/provision/volume/stored-volume.ts';
@@ -22,6 +23,16 @@ const made: PersistentVolume = {
 };
 const { volumeAttributesClassName: _class, ...withoutClass } = made.spec;
 const dropped: PersistentVolume = { ...made, spec: withoutClass };
+const intent = newIntent(
+  {
+    claim: { namespace: 'ns', name: 'c', uid: 'u' },
+    volume: { name: 'v', claimRef: made.spec.claimRef ?? {}, className: 'c', provisioner: 'drv', defaults: {} },
+    plan: {},
+    phase: 'create',
+    createdAt: '2026-01-01T00:00:00Z',
+  },
+  0,
+);
 const volume =
   (object: PersistentVolume, code = 200): Answer =>
   (reply) =>
@@ -43,8 +54,8 @@ async function save(rig: Rig): Promise<boolean> {
       volumes: { get: () => undefined },
       recentlySaved: { add: () => undefined },
       saveHooks: () => ({
-        findOrBeginSave: () =>
-          Promise.resolve({ attempt: { permit: undefined, recheck: () => undefined, rejected: () => undefined } }),
+        findEarlierSave: () => Promise.resolve({ intent, permit: undefined }),
+        beginSave: () => ({ permit: undefined, recheck: () => undefined, rejected: () => undefined }),
         saved: (it) => saved.push(it),
         taken: unexpected,
         dropped: unexpected,
