@@ -50,8 +50,8 @@ export class CsiProvisioner implements Recoverable {
   readonly #copied = new Set<string>();
   /** UIDs of sources, by plan, see `#rememberForFulfil`. */
   readonly #sourceUids = new WeakMap<Plan, string>();
-  /** Claims of plans without a volume attributes class, by plan, see `#rememberForFulfil`. */
-  readonly #withoutClass = new WeakMap<Plan, PersistentVolumeClaim>();
+  /** Claims whose volume attributes class the plan leaves out, by plan, see `#rememberForFulfil`. */
+  readonly #withClassLeftOut = new WeakMap<Plan, PersistentVolumeClaim>();
 
   constructor(options: CsiProvisionerOptions) {
     this.#options = options;
@@ -119,29 +119,33 @@ export class CsiProvisioner implements Recoverable {
    * Keeps what was read for a plan and is not in it. The key is the plan object itself: `fulfil` finds it only if it is given the
    * object that this returns, not a copy or one that was read from a record.
    *
-   * @returns the plan, which shares its list of topologies with the one before.
+   * @returns the plan; its list of topologies is that of the plan made before it, where the two are equal.
    */
   #rememberForFulfil({ plan, secrets, sourceUid }: PlannedVolume, claim: PersistentVolumeClaim): VolumePlan {
-    const { topology } = plan;
+    const { topology, spec } = plan;
     const key: VolumePlan = { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) };
     this.#copied.delete(plan.claim.uid);
     this.#handOver.give(key, secrets);
     if (sourceUid !== undefined) this.#sourceUids.set(key, sourceUid);
-    if (plan.spec.volumeAttributesClassName === undefined) this.#withoutClass.set(key, claim);
+    const { volumeAttributesClassName: wanted } = claim.spec;
+    // for want of the API; with the gate off there is no `attributesClasses`, and nobody expects the class to count
+    if (wanted && spec.volumeAttributesClassName === undefined && this.#options.attributesClasses !== undefined)
+      this.#withClassLeftOut.set(key, claim);
     return key;
   }
 
   /** The secret is read again, unless this very plan was made in this process a moment ago. */
   fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
     return unforeseenAsInBackground(context, async (guarded) => {
-      const kept = this.#handOver.take(given); // then the plan is known, too
+      // `{}` where the plan names no secret; undefined: the plan was not made in this process a moment ago
+      const kept = this.#handOver.take(given);
       const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
       this.#checkGrant(plan);
       const secrets = kept ?? (await secretsOf(this.#options, plan, guarded.signal));
       await this.#protect(given, plan, guarded);
       const volume = await createVolume(this.#options, plan, { ...guarded, secrets });
       await this.#unprotect(plan, guarded);
-      const claim = this.#withoutClass.get(given);
+      const claim = this.#withClassLeftOut.get(given);
       if (claim !== undefined) this.#reportUnusedClass(claim);
       return volume;
     });
@@ -231,11 +235,9 @@ export class CsiProvisioner implements Recoverable {
     return false;
   }
 
-  /** For want of the API; where the gate is off nobody expects the class to count. */
   #reportUnusedClass(claim: PersistentVolumeClaim): void {
-    const { attributesClasses, recorder } = this.#options;
-    const name = claim.spec.volumeAttributesClassName;
-    if (!name || attributesClasses === undefined) return;
+    const { recorder } = this.#options;
+    const { volumeAttributesClassName: name = '' } = claim.spec;
     const message =
       `Volume attributes class ${goQuote(name)} was not applied: the API server does not serve volumeattributesclasses. ` +
       'From 1.31 on, Kubernetes does not bind the claim to a volume without its class: have the API served, then delete and recreate the claim';
