@@ -74,7 +74,8 @@ export class WatchHandlers {
       traces?.seen(claim);
       if (!this.#keepsWaiting(claim, old)) claimSyncer.enqueue(uid);
     } else if (old !== undefined && old !== claim) {
-      claimQueue.forget(uid); // also during a sync, or if the claim is no longer ours: then `settle` does not
+      // `settle` does it, too, but neither during a sync nor for a claim that has no volume and is no longer ours
+      claimQueue.forget(uid);
       claimSyncer.settle(uid);
     }
   }

@@ -54,6 +54,6 @@ export interface AttemptSteps {
   failed(claim: PersistentVolumeClaim, failure: ProvisionError): void;
   /** The volume could not be saved: the store has given it up, or keeps retrying in the background. */
   unsaved(claim: PersistentVolumeClaim, volume: PersistentVolume): void;
-  /** The claim is not retried until it changes. */
+  /** There is no retry until the claim changes: it has its volume, wants none now, or its attempts have stopped or were given up. */
   ended(uid: string): void;
 }

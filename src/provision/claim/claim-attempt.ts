@@ -73,8 +73,9 @@ export interface ClaimAttemptOptions {
 }
 
 /**
- * What an attempt ended with, unless it is to be retried: then it throws. `recovered`: what an earlier attempt left was settled,
- * and no new volume is needed. `stopped`: there is no volume, and no retry until something changes.
+ * What an attempt ended with, unless it is to be retried: then it throws. `recovered`: an earlier attempt is recorded, for which no new one
+ * is needed: it is settled, or is being saved or undone in the background. `stopped`: there is no volume, and no retry until something
+ * changes.
  */
 export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped';
 
@@ -93,7 +94,7 @@ export class ClaimAttempt {
       const open = await steps.resume(uid, cached, signal);
       if (open === 'nothing-to-do') return 'recovered';
       this.#checkNotHeldBack(open.options.claim);
-      return this.#measured(open.options.claim, () => this.#provisionAndSave(open, signal));
+      return this.#outcomeOf(open.options.claim, () => this.#provisionAndSave(open, signal));
     }
     const claim = cached ?? steps.keptClaim(uid);
     if (claim === undefined) {
@@ -104,7 +105,7 @@ export class ClaimAttempt {
     let outcome: ClaimOutcome = 'not-now';
     const storageClass = await this.#classToProvisionWith(claim, signal);
     if (storageClass !== undefined) {
-      outcome = await this.#measured(claim, async () => {
+      outcome = await this.#outcomeOf(claim, async () => {
         const volumeName = this.#options.volumeName(claim);
         const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
         const refusal = (await this.#admit(options, signal)) ?? (await steps.admit(options, signal));
@@ -173,7 +174,8 @@ export class ClaimAttempt {
     }
   }
 
-  async #measured(claim: PersistentVolumeClaim, work: () => Promise<Stopped | undefined>): Promise<ClaimOutcome> {
+  /** Counts and times the work: undefined means that the volume is provisioned, `Stopped` that the attempt has stopped. */
+  async #outcomeOf(claim: PersistentVolumeClaim, work: () => Promise<Stopped | undefined>): Promise<ClaimOutcome> {
     const { metrics, clock, logger, lastErrors } = this.#options;
     const labels = metricLabels(claim);
     const startedMs = clock.monotonicMs();

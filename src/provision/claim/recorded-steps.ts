@@ -194,6 +194,7 @@ export class RecordedSteps implements AttemptSteps {
       guard.beforeDelete(intent, handle, { wantedByClaim: true, signal });
     let made: PersistentVolume;
     try {
+      // before the call is noted as under way; the provisioner, which may wait meanwhile, awaits the same permit directly before it
       made = await whenPermitted(permit, signal, () =>
         intents.withCallUnderWay(intent, () =>
           provisioner.fulfil(intent.record.plan, { signal, permit, mayExist, beforeDelete }),

@@ -51,7 +51,7 @@ export class ClaimSyncer {
     });
   }
 
-  /** Queues the claim for a sync. Safe to repeat. */
+  /** Queues the claim; a worker of `run` takes it. Safe to repeat. */
   enqueue(uid: string): void {
     this.#options.claimQueue.add(uid);
   }
