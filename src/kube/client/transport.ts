@@ -302,7 +302,7 @@ export class Transport implements AsyncDisposable {
         method,
         headers: await this.#headers(options),
         body: options.body === undefined ? null : JSON.stringify(options.body),
-        // otherwise undici closes the connection after a DELETE with a body, and each would take a TLS handshake
+        // otherwise undici closes the connection after a DELETE with a body, and the next request takes a TLS handshake
         ...(method === 'DELETE' && { reset: false }),
       };
       const response = await send(request, () => {
