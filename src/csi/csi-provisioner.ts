@@ -142,12 +142,8 @@ export class CsiProvisioner implements Recoverable {
       const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
       this.#checkGrant(plan);
       const secrets = kept ?? (await secretsOf(this.#options, plan, guarded.signal));
-      await this.#protect(given, plan, guarded);
-      const volume = await createVolume(this.#options, plan, { ...guarded, secrets });
-      await this.#unprotect(plan, guarded);
-      const claim = this.#withClassLeftOut.get(given);
-      if (claim !== undefined) this.#reportUnusedClass(claim);
-      return volume;
+      const create = (): Promise<PersistentVolume> => createVolume(this.#options, plan, { ...guarded, secrets });
+      return this.#withSourceAndClass(given, plan, guarded, create);
     });
   }
 
@@ -209,12 +205,34 @@ export class CsiProvisioner implements Recoverable {
     return true;
   }
 
-  /** Called at each attempt: another process that restored the same snapshot may have removed the finalizer meanwhile. */
+  /**
+   * Protects the source until its content is copied, and reports a volume attributes class that the plan leaves out. For a plan without
+   * both it only creates.
+   */
+  async #withSourceAndClass(
+    given: Plan,
+    plan: VolumePlan,
+    context: FulfilContext,
+    create: () => Promise<PersistentVolume>,
+  ): Promise<PersistentVolume> {
+    await this.#protect(given, plan, context);
+    const volume = await create();
+    await this.#unprotect(plan, context);
+    const claim = this.#withClassLeftOut.get(given);
+    if (claim !== undefined) this.#reportUnusedClass(claim);
+    return volume;
+  }
+
+  /**
+   * Protects the source, if there is one. At each attempt: another process that restored the same snapshot may have removed the finalizer
+   * meanwhile.
+   */
   async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
     if (mayExist) await protectFoundSource(this.#options, source, signal);
     else await protectSource(this.#options, source, signal, this.#sourceUids.get(given));
   }
 
+  /** Frees a snapshot that no other volume in progress needs. */
   async #unprotect({ claim, source }: VolumePlan, { signal }: ProvisionContext): Promise<void> {
     if (source?.handling !== 'snapshot') return;
     this.#copied.add(claim.uid);

@@ -138,7 +138,7 @@ export class ClaimAttempt {
   }
 
   /**
-   * Decides by `claimDecision`, and reads a class that the cache does not show.
+   * Decides by `claimDecision`: a claim of ours that waits for no node gets its class from the cache. Reads one that the cache does not show.
    *
    * @returns the class by which the claim is to be provisioned; undefined: not now, as it is bound, not for this provisioner, or waits
    * for a node.

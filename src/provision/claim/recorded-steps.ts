@@ -148,7 +148,7 @@ export class RecordedSteps implements AttemptSteps {
     const record: IntentRecord = {
       claim: namesOf(claim),
       volume: volumeTemplate(options),
-      plan, // not copied: `fulfil` may have kept something for this very object
+      plan, // not copied: the provisioner may have kept something for this very object, which `fulfil` takes
       phase: 'create',
       ...(version !== undefined && !Number.isNaN(orderOf(version)) && { since: version }),
       createdAt: new Date(clock.wallMs()).toISOString(),
@@ -164,7 +164,7 @@ export class RecordedSteps implements AttemptSteps {
     return this.#create(intent, signal);
   }
 
-  /** Opens an intent; events on the claim say what that waits for. @throws what `open` throws. */
+  /** Opens an intent; events on the claim say what that waits for. @throws as `Intents.openAndRecord`. */
   async #whileReportingWait(claim: PersistentVolumeClaim, open: () => Promise<Intent>): Promise<Intent> {
     const { clock, recorder } = this.#options;
     const patience = clock.after(journalPatienceMs, () => {

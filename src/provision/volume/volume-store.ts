@@ -63,13 +63,15 @@ export interface UnsavedVolume extends Pick<SaveAttempt, 'permit'> {
 /** What is called at each stage of saving a volume; implemented by the `SaveGuard` of a `Recoverable` provisioner. */
 export interface SaveHooks {
   /**
-   * Called before each request that creates the object; does something only if an earlier one may have created it. The save fails with
-   * what this throws; for a `VolumeAbandonedError` the store gives the volume up.
+   * Called before each request that creates the object: looks for it if an earlier request may have created it. The save fails with what
+   * this throws; for a `VolumeAbandonedError` the store gives the volume up.
+   *
+   * @returns the object, or what `beginSave` takes: always that for a new volume.
    */
   findEarlierSave(volume: PersistentVolume, signal: AbortSignal): Promise<{ found: PersistentVolume } | UnsavedVolume>;
   /** Counts the request as sent: to be called directly before it, with nothing awaited between. */
   beginSave(unsaved: UnsavedVolume): SaveAttempt;
-  /** The API server has the volume. */
+  /** The API server has the volume: the record is closed, now or after late calls. */
   saved(volume: PersistentVolume): void;
   /** No retry can save the volume, as its name is taken by another one. */
   taken(volume: PersistentVolume): void;
@@ -112,7 +114,7 @@ export async function savePersistentVolume(
 ): Promise<void> {
   const { client } = parts;
   const hooks = parts.saveHooks();
-  const earlier = await hooks?.findEarlierSave(volume, signal); // a new volume has none
+  const earlier = await hooks?.findEarlierSave(volume, signal); // undefined: there are no hooks
   let stored: PersistentVolume;
   if (earlier?.found !== undefined) stored = checked(earlier.found, parts, volume);
   else {
