@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import type { BackendProgress } from '../provision/backend-progress.ts';
 
-/** After which a response is asked for, in milliseconds: until then another call may get one. */
-const checkPauseMs = 100;
+/** Pause before a check, in milliseconds: until then another call may get a response. It doubles with each check that gets none. */
+const checkPauses = { firstMs: 100, maxMs: 30_000 } as const;
 
 export interface CallProgressOptions {
   clock: Pick<Clock, 'monotonicMs' | 'after'>;
@@ -11,9 +11,9 @@ export interface CallProgressOptions {
 }
 
 /**
- * Which calls the driver has read. The calls of a connection are read in their order, and so is the reset of one that is given
- * up: a response to a call that was sent later proves that the former was read, unless that never happens. Where no
- * other call gives that proof, a call without effects is made for it.
+ * Which calls the driver has read. The calls of a connection are read in their order, and so is the reset of one that is given up: a
+ * response to a call that was sent later proves that the one given up was read, or never will be. Where no other call gives that proof, a
+ * call without effects is made for it. After a GOAWAY the proof may come over another connection than that of the call.
  */
 export class CallProgress implements BackendProgress, Disposable {
   readonly #options: CallProgressOptions;
@@ -24,6 +24,7 @@ export class CallProgress implements BackendProgress, Disposable {
   #readUntilMs = -Infinity;
   #timer: Timer | undefined;
   #isChecking = false;
+  #pauseMs: number = checkPauses.firstMs;
   #isDisposed = false;
 
   constructor(options: CallProgressOptions) {
@@ -45,6 +46,10 @@ export class CallProgress implements BackendProgress, Disposable {
     const wasBehind = this.#isBehind();
     this.#readUntilMs = sentAtMs;
     if (!wasBehind) return;
+    this.#pauseMs = checkPauses.firstMs;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#isBehind()) this.#checkSoon();
     const untilMs = this.#isBehind() ? sentAtMs : Infinity;
     for (const listener of [...this.#listeners]) listener(untilMs);
   }
@@ -71,13 +76,14 @@ export class CallProgress implements BackendProgress, Disposable {
 
   #checkSoon(): void {
     if (this.#isChecking || this.#isDisposed) return;
-    this.#timer ??= this.#options.clock.after(checkPauseMs, () => void this.#check());
+    this.#timer ??= this.#options.clock.after(this.#pauseMs, () => void this.#check());
   }
 
   async #check(): Promise<void> {
     this.#timer = undefined;
     if (!this.#isBehind()) return;
     this.#isChecking = true;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, checkPauses.maxMs);
     await this.#options.check();
     this.#isChecking = false;
     if (this.#isBehind()) this.#checkSoon();

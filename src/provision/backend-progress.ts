@@ -7,7 +7,7 @@ export interface BackendProgress {
   readonly isBehind: boolean;
   /**
    * Calls the listener whenever the backend has read more, until the result is disposed. The listener is given a monotonic time in
-   * milliseconds, or `Infinity`: every request that was given up before it has been read, or never will be. It must not throw.
+   * milliseconds, or `Infinity`: every request that was given up before this time has been read, or never will be. It must not throw.
    */
   onProgress(listener: (untilMs: number) => void): Disposable;
 }

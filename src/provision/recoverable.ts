@@ -76,8 +76,8 @@ export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 
    */
   handleKey(handle: string): string;
   /**
-   * What the backend has read of the requests that `fulfil` and `revoke` have given up. Absent: all of it, so that a request that makes
-   * storage ends soon after it was given up.
+   * What the backend has read of the requests that `fulfil` and `revoke` have given up. Absent: a request that was given up counts as
+   * read, so that it ends within 1.5 times the time of a call.
    */
   readonly progress?: BackendProgress | undefined;
   /**

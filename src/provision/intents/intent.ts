@@ -43,7 +43,7 @@ export interface Intent {
   sinceAtMs: number;
   /** A call that makes the storage may still be under way until this monotonic time, whoever has sent it. */
   lateUntilMs: number;
-  /** Monotonic times at which the first and the last call of this process were given up that the backend may not have read yet. */
+  /** When the first and the last call of this process were given up that the backend may not have read yet, in monotonic milliseconds. */
   unread: { firstMs: number; lastMs: number } | undefined;
   /** Monotonic time since which a proof is waited for. */
   pendingSinceMs: number | undefined;
@@ -100,8 +100,8 @@ const noticeMs = 10_000;
  */
 const maxHoldMs = 60_000;
 
-/** A backend that takes longer to read what it was sent has stalled, in milliseconds; half the time of a call, if that is less. */
-const promptMs = 5000;
+/** A backend that takes longer to read what it was sent has stalled, in milliseconds; a quarter of the time of a call, if that is less. */
+const promptMs = 1000;
 
 /** A call that nobody waits for any more ends within this multiple of the time that a call may take. */
 const lateFactor = 1.5;
@@ -279,7 +279,7 @@ export function noteUnread(intent: Intent, nowMs: number): void {
 export function noteRead(intent: Intent, { nowMs, maxCallMs }: CallTimes): void {
   const { firstMs = nowMs } = intent.unread ?? {};
   intent.unread = undefined;
-  if (nowMs - firstMs <= Math.min(promptMs, maxCallMs / 2)) return;
+  if (nowMs - firstMs <= Math.min(promptMs, maxCallMs / 4)) return;
   const endMs = lateUntil(nowMs + maxCallMs, maxCallMs);
   intent.lateUntilMs = Math.max(intent.lateUntilMs, endMs);
   intent.keptUntilMs = Math.max(intent.keptUntilMs, Math.min(endMs, nowMs + maxHoldMs));
@@ -295,16 +295,26 @@ export function awaitOwnCall(intent: Intent, nowMs: number): void {
 }
 
 /**
+ * For how long a call that was given up, or is that of another process, may make the storage of a saved volume again, in milliseconds;
+ * 0 or less: none can. Until the backend has read what was given up, for a minute at most, that is not known: then a pause.
+ */
+export function keptForMs({ keptUntilMs, unread }: Intent, nowMs: number): number {
+  const unreadMs = unread === undefined ? 0 : Math.min(busyPauseMs, unread.firstMs + maxHoldMs - nowMs);
+  return Math.max(keptUntilMs - nowMs, unreadMs);
+}
+
+/**
  * For how long the storage of the intent's PersistentVolume must stay, in milliseconds: while a call that was given up, or is that of
  * another process, may make it again; while a call of our own is under way, where another process has saved the volume; and while
  * the revoker, which makes the storage to find it, checks whether it may go.
  */
 export function quietInMs(intent: Intent, nowMs: number): number {
-  if (intent.underWay) return Math.max(intent.keptUntilMs - nowMs, busyPauseMs);
+  const keptMs = keptForMs(intent, nowMs);
+  if (intent.underWay) return Math.max(keptMs, busyPauseMs);
   if (isLeftAlone(intent)) return 0;
   const { revoking, owner, deleteNotBeforeMs, record } = intent;
   const isRevoked = revoking && owner !== 'foreign' && deleteNotBeforeMs <= nowMs && record.phase !== 'revoked';
-  return Math.max(intent.keptUntilMs - nowMs, isRevoked ? busyPauseMs : 0);
+  return Math.max(keptMs, isRevoked ? busyPauseMs : 0);
 }
 
 /**

@@ -45,7 +45,7 @@ export interface IntentsOptions {
   volumeLog: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
   /** How long a call to the backend may take, in milliseconds. */
   maxCallMs: number;
-  /** What the backend has read. Undefined: whatever was given up. */
+  /** What the backend has read. Undefined: everything counts as read. */
   progress: BackendProgress | undefined;
   clock: Clock;
   logger: Logger;
@@ -225,8 +225,8 @@ export class Intents {
   }
 
   /**
-   * Opens a new intent and records it; resolves once the backend may be asked. Before that no record of another claim has the name in the
-   * journal any more: the next process could not tell which of them stands for the volume.
+   * Opens a new intent, which the caller closes, and has the journal write its record; resolves once that is durable, or cannot be had:
+   * then the backend may be asked. Before that no record of another claim has the name in the journal any more: the next process could not tell which of them stands for the volume.
    *
    * @throws {NameInUseError} when the volume's name is in use, {ForeignIntentError} when an intent for the claim was
    * found meanwhile, {DrainingError} while no new volume is begun, and what the journal throws.
@@ -280,7 +280,10 @@ export class Intents {
     takenOver(intent, this.#callTimes);
   }
 
-  /** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
+  /**
+   * The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. Does nothing for a
+   * record that was not taken over.
+   */
   keepForOthers(intent: Intent): void {
     keepForOthers(intent, this.#callTimes);
   }
@@ -538,6 +541,10 @@ export class Intents {
     if (known !== undefined) this.#open.remove(known);
     const keptUntilMs = known?.recorded === true ? known.keptUntilMs : this.#nowMs + holdMs(maxCallMs);
     const intent = foundIntent(found, { keptUntilMs, nowMs: this.#nowMs, maxCallMs });
+    if (known?.unread !== undefined) {
+      intent.unread = known.unread;
+      this.#unread.add(intent);
+    }
     this.#open.add(intent);
     if (!isLeftAlone(intent)) volumeLog.extend(intent.since);
     metrics.replayed();

@@ -16,6 +16,7 @@ import type { JournalMetrics, ReportReason } from '../intent-journal/journal-met
 import { uidIndex } from '../cache/informers.ts';
 import {
   type Intent,
+  keptForMs,
   maxProofMs,
   needsNoSecondRevoke,
   revocableAtMs,
@@ -92,7 +93,7 @@ export class Revoker {
     const { intents, clock } = this.#options;
     if (intent.served) return false;
     intents.keepForOthers(intent);
-    const waitMs = intent.keptUntilMs - clock.monotonicMs();
+    const waitMs = keptForMs(intent, clock.monotonicMs());
     if (waitMs <= 0) {
       intents.close(intent);
       return true;
@@ -137,7 +138,7 @@ export class Revoker {
     const { intents, clock } = this.#options;
     const intent = intents.get(uid);
     if (intent?.served === true) {
-      const leftMs = intent.keptUntilMs - clock.monotonicMs();
+      const leftMs = keptForMs(intent, clock.monotonicMs());
       if (leftMs > 0) {
         this.#queue.addAfter(uid, leftMs); // woken early, such as by the return of the backend
         return;

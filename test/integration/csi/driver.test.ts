@@ -45,6 +45,42 @@ describe('a call about volumes that cannot reach the driver', () => {
   });
 });
 
+describe('a CreateVolume that is given up', () => {
+  const hang = (): Promise<object> => new Promise<object>(() => undefined);
+
+  async function giveUp({ driver, first }: Rig): Promise<void> {
+    first.next('CreateVolume', hang);
+    const abort = new AbortController();
+    const created = driver.calls.createVolume({ name: 'v' }, { signal: abort.signal });
+    await first.called('CreateVolume');
+    abort.abort(new Error('given up'));
+    await assert.rejects(created, { codeName: 'Canceled' });
+  }
+
+  test('has one GetPluginInfo show that the driver has read it, which is neither counted nor traced', async (context) => {
+    await using rig = await connected(context);
+    await giveUp(rig);
+    assert.equal(rig.driver.progress.isBehind, true);
+    await rig.until(() => !rig.driver.progress.isBehind);
+    await systemClock.sleep(300);
+    assert.equal(rig.first.callsOf('GetPluginInfo').length, 2, 'with that of the start');
+    for (const methods of [rig.counted, rig.observed])
+      assert.equal(methods.filter((method) => method.endsWith('GetPluginInfo')).length, 1);
+    rig.first.kill();
+  });
+
+  test('counts as read once the driver is gone', async (context) => {
+    await using rig = await connected(context);
+    rig.first.always('GetPluginInfo', hang);
+    await giveUp(rig);
+    await rig.first.called('GetPluginInfo', 2);
+    assert.equal(rig.driver.progress.isBehind, true);
+    rig.first.kill();
+    await rig.logged('Lost connection');
+    assert.equal(rig.driver.progress.isBehind, false);
+  });
+});
+
 describe('the limit on the absence of a driver', () => {
   test('ends the wait when the driver is not back in time', async (context) => {
     await using rig = await connected(context);
@@ -109,6 +145,9 @@ interface Rig extends AsyncDisposable {
   limit: ManualClock;
   /** Why there was no way on. */
   gone: string[];
+  /** Methods of the calls for metrics, and of those for traces. */
+  counted: string[];
+  observed: string[];
   logged(message: string, times?: number): Promise<void>;
   until(holds: () => boolean): Promise<void>;
 }
@@ -120,6 +159,8 @@ async function connected(context: TestContext): Promise<Rig> {
   const first = await RecordingDriver.start({ csi, socketPath });
   const lines: LogLine[] = [];
   const gone: string[] = [];
+  const counted: string[] = [];
+  const observed: string[] = [];
   const limit = new ManualClock({ turns: 1 });
   const clock: Clock = {
     ...systemClock,
@@ -133,6 +174,8 @@ async function connected(context: TestContext): Promise<Rig> {
     logger: recordedLogger(lines),
     awayLimitMs,
     onGone: ({ message }) => void gone.push(message),
+    onCall: ({ method }) => void counted.push(method),
+    observers: [({ method }) => void observed.push(method)],
     signal: stop.signal,
   });
   const until = async (holds: () => boolean): Promise<void> => {
@@ -144,6 +187,8 @@ async function connected(context: TestContext): Promise<Rig> {
     socketPath,
     limit,
     gone,
+    counted,
+    observed,
     until,
     logged: (message, times = 1) => until(() => lines.filter((line) => line.message === message).length >= times),
     [Symbol.asyncDispose]: async () => {

@@ -4,7 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { DeadlineError } from '../../../src/base/abort.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { SecretString } from '../../../src/base/secret-string.ts';
-import { codeName, CsiCallError } from '../../../src/csi/call-error.ts';
+import { codeName, CsiCallError, LostStatusError } from '../../../src/csi/call-error.ts';
 import { type CsiCalls, csiCalls } from '../../../src/csi/csi-calls.ts';
 import { CsiConnection } from '../../../src/csi/connection.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
@@ -152,6 +152,17 @@ describe('unaryCall', () => {
     await using rig = await Rig.start();
     rig.driver.next('GetPluginInfo', { name: 'x'.repeat(5 * 1024 * 1024) });
     await assert.rejects(rig.calls.getPluginInfo(), { codeName: 'ResourceExhausted' });
+  });
+
+  test('an answer that is too large is of unknown outcome also where a secret stands in the text', async () => {
+    await using rig = await Rig.start();
+    rig.driver.next('CreateVolume', { volume: { volume_id: 'x'.repeat(5 * 1024 * 1024) } });
+    const secrets = { size: SecretString.fromText(String(4 * 1024 * 1024)) };
+    await assert.rejects(rig.calls.createVolume({ name: 'v', secrets }), (error: unknown) => {
+      assert.ok(error instanceof LostStatusError);
+      assert.match(error.details, /vs \*\*\*stripped\*\*\*/);
+      return true;
+    });
   });
 
   test('secrets reach the driver and no log line', async () => {

@@ -1,6 +1,6 @@
 /**
- * A driver as a process of its own, `holding-driver.ts FOLDER`, which does not lock volumes: the first CreateVolume waits until the folder
- * has the file `go-on`, others are served meanwhile. The folder has its socket `csi.sock`, a file for each volume in `volumes`, and a line in
+ * A driver as a process of its own, `holding-driver.ts FOLDER`, which does not lock volumes. It stops itself, as by SIGSTOP, once the first
+ * CreateVolume is read. That call then waits until the folder has the file `go-on`; others are served meanwhile. The folder has its socket `csi.sock`, a file for each volume in `volumes`, and a line in
  * `calls` for each call as it begins, and for the end of the first CreateVolume. It announces itself in JSON.
  */
 import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,6 +20,7 @@ driver.always('CreateVolume', async ({ request }) => {
   const holds = isFirst;
   isFirst = false;
   log(holds ? 'CreateVolume holds' : 'CreateVolume');
+  if (holds) process.kill(process.pid, 'SIGSTOP');
   while (holds && !existsSync(join(folder, 'go-on'))) await delay(20);
   const name = String(request['name']);
   writeFileSync(join(volumes, name), '');

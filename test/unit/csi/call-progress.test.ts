@@ -64,12 +64,33 @@ describe('CallProgress', () => {
     await clock.advance(5000);
     assert.equal(checks.length, 1, 'the first one is under way');
     checks[0]?.end(); // without a response
-    await clock.advance(100);
+    await clock.advance(200);
     assert.equal(checks.length, 2);
     progress.responded(6100);
     checks[1]?.end();
     await clock.advance(10_000);
     assert.equal(checks.length, 2);
+  });
+
+  test('makes checks ever more rarely while none gets a response, every half a minute in the end', async () => {
+    const { clock, checks, progress } = scene();
+    const pauses: number[] = [];
+    progress.givenUp();
+    for (let n = 0; n < 12; n++) {
+      const endedMs = clock.monotonicMs();
+      await clock.advance(30_000);
+      pauses.push((checks.at(-1)?.sentAtMs ?? NaN) - endedMs);
+      checks.at(-1)?.end();
+      await clock.advance(0);
+    }
+    assert.deepEqual(pauses.slice(0, 3), [100, 200, 400]);
+    assert.deepEqual(pauses.slice(-3), [30_000, 30_000, 30_000]);
+    progress.responded(clock.monotonicMs() + 1);
+    const before = checks.length;
+    await clock.advance(1000);
+    progress.givenUp();
+    await clock.advance(100);
+    assert.equal(checks.length, before + 1, 'the first pause again');
   });
 
   test('makes no check where another call was responded to first', async () => {

@@ -128,9 +128,16 @@ describe('a call that was given up', () => {
 
   test('counts as late from then on where the backend has read it promptly', async () => {
     const { clock, progress, intent } = await givenUp();
-    await clock.advance(500);
+    await clock.advance(maxCallMs / 4);
     progress.read(Infinity);
     assert.deepEqual([intent.lateUntilMs, intent.unread], [lateMs, undefined]);
+  });
+
+  test('counts as a new one from when a backend that had stalled for a moment has read it', async () => {
+    const { clock, progress, intent } = await givenUp();
+    await clock.advance(maxCallMs / 4 + 1);
+    progress.read(Infinity);
+    assert.equal(intent.lateUntilMs, maxCallMs / 4 + 1 + maxCallMs + lateMs);
   });
 
   test('counts as a new one from when a backend that had stalled has read it', async () => {
@@ -150,6 +157,16 @@ describe('a call that was given up', () => {
     assert.ok(intent.unread, 'the last one may not have been read');
     progress.read(Infinity);
     assert.equal(intent.lateUntilMs, 60_000 + maxCallMs + lateMs);
+  });
+
+  test('keeps the storage of its volume until the backend has read it, for a minute at most', async () => {
+    const { clock, intents, intent } = await givenUp();
+    await clock.advance(lateMs);
+    assert.equal(intents.quietInMs(intent.record.volume.name), 1000, 'a pause');
+    await clock.advance(60_000 - lateMs - 1);
+    assert.equal(intents.quietInMs(intent.record.volume.name), 1);
+    await clock.advance(1);
+    assert.equal(intents.quietInMs(intent.record.volume.name), 0);
   });
 
   test('is not recorded as ended while the backend may not have read it', async () => {

@@ -139,6 +139,26 @@ export const brokenCases: BrokenCase[] = [
     },
   },
   {
+    without: 'a second revoke that waits where a backend has stalled for four seconds after a call was given up',
+    broken: { noProgress: true },
+    commands: {
+      first: [
+        'the next CreateVolume: late',
+        'create claim 0 of class delete',
+        'until CreateVolume is sent',
+        'the backend stalls',
+        '21000 ms pass',
+        '3000 ms pass',
+        'the backend goes on',
+        'everything is answered',
+        'delete claim 0',
+        'everything is answered',
+      ],
+      texts: ['3000 ms pass'],
+      maxCommands: 2,
+    },
+  },
+  {
     without: 'the second revoke where a late call may follow a recorded deletion',
     broken: { journal: withoutLateCalls },
     commands: {

@@ -154,11 +154,16 @@ export class SimProvisioner implements Recoverable {
     });
   }
 
-  /** When the work of a call counts as begun: one that was given up while the backend stalled has the time of another call. */
+  /**
+   * When the work of a call counts as begun. One that was given up more than a second before a backend that had stalled has gone on
+   * has the time of another call.
+   */
   #latestBeginMs(sentAtMs: number): number {
     const { network, caller, limitMs } = this.#options;
-    if (sentAtMs >= network.wentOnAtMs) return sentAtMs;
-    return network.wentOnAtMs + (caller.alive ? limitMs : 0);
+    const { wentOnAtMs } = network;
+    if (sentAtMs >= wentOnAtMs) return sentAtMs;
+    const hasTime = caller.alive && wentOnAtMs - sentAtMs > limitMs + 1000;
+    return wentOnAtMs + (hasTime ? limitMs : 0);
   }
 
   async #call<T>(what: string, execute: () => T, signal: AbortSignal): Promise<T> {
