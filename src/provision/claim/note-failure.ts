@@ -61,7 +61,7 @@ async function noteProvisionError(
       intents.close(intent); // nothing was sent: the next attempt makes a new plan
     else if (afterUnclear === 'undecidable') reportStuck(parts, intent, message);
   } else if (afterUnclear === 'absent') {
-    await intents.closeNow(intent, signal);
+    await intents.unfitDeleted(intent, signal);
   } else if (intent.deleteSent) {
     intents.unclear(intent);
     revoker.add(intent); // the volume does not match the request, and must be deleted before another one is created

@@ -406,6 +406,15 @@ export class Intents {
     await this.#put(intent, { ...record, phase: 'revoked' }, signal);
   }
 
+  /**
+   * Its storage did not match the request, and was deleted: the record is closed, or kept while a late call may make the storage again. Then
+   * the claim gets that, or it is revoked a second time if the claim goes.
+   */
+  async unfitDeleted(intent: Intent, signal: AbortSignal): Promise<void> {
+    if (needsNoSecondRevoke(intent, this.#nowMs)) await this.closeNow(intent, signal);
+    else await this.revoked(intent, signal);
+  }
+
   /** It is revoked a second time, by a call that may make it again. Resolves once that is recorded. */
   async revokesAgain(intent: Intent, signal: AbortSignal): Promise<void> {
     await this.#put(intent, { ...intent.record, phase: 'unclear' }, signal);

@@ -464,6 +464,35 @@ describe('a volume that is not fit for its claim', () => {
     assert.equal(backend.plans.length, 2);
   });
 
+  test('is not forgotten while an earlier call may make it again: without its claim that is deleted, too', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, journal, passPause, undone, name, handle } = scene;
+    backend.fulfilSteps.push(unclear(), unfit(backend));
+    await rig.start();
+    await passPause();
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.equal([...journal.records.values()][0]?.phase, 'revoked');
+    rig.deleteClaim();
+    backend.make(name, 'late');
+    await undone();
+    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    assert.equal(backend.storage.size, 0);
+  });
+
+  test('is made for its claim by the same plan while an earlier call may make it again', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, passPause, handle } = scene;
+    backend.fulfilSteps.push(unclear(), unfit(backend));
+    await rig.start();
+    await passPause();
+    await passPause();
+    await rig.stop();
+    assert.equal(rig.volumes[0]?.spec.csi?.volumeHandle, `${handle}-2`);
+    assert.equal(backend.plans.length, 1);
+  });
+
   test('that cannot be deleted at once is gone before anything of its name is made', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
@@ -628,7 +657,7 @@ describe('a volume that is not fit for its claim', () => {
     refusal.remove();
     await passPause();
     assert.deepEqual(backend.deleted, [handle]);
-    assert.deepEqual(journal.writes.slice(-2), ['put delete', 'remove']);
+    assert.deepEqual(journal.writes.slice(-2), ['put delete', 'put revoked'], 'the failed attempts count as unclear');
   });
 });
 
