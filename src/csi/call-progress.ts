@@ -6,21 +6,22 @@ const checkPauses = { firstMs: 100, maxMs: 30_000 } as const;
 
 export interface CallProgressOptions {
   clock: Pick<Clock, 'monotonicMs' | 'after'>;
-  /** Makes a call without effects. Must not throw; its result does not matter. */
+  /** Makes a call without effects. Must not reject; its result does not matter. */
   check: () => Promise<unknown>;
 }
 
 /**
- * Which calls the driver has read. The calls of a connection are read in their order, and so is the reset of one that is given up: a
+ * Which calls the driver has read. The calls of a connection are read in order, and so is the reset of one that is given up: a
  * response to a call that was sent later proves that the one given up was read, or never will be. Where no other call gives that proof, a
- * call without effects is made for it. After a GOAWAY the proof may come over another connection than that of the call.
+ * call without effects is made for it. Not covered: after a GOAWAY the response may
+ * come over a new connection, which proves nothing about the old one.
  */
 export class CallProgress implements BackendProgress, Disposable {
   readonly #options: CallProgressOptions;
   readonly #listeners = new Set<(untilMs: number) => void>();
   /** When the last call was given up; undefined: none was. */
   #givenUpAtMs: number | undefined;
-  /** When the call was sent to which the driver has responded, the latest of them. */
+  /** When the latest call to which the driver has responded was sent. */
   #readUntilMs = -Infinity;
   #timer: Timer | undefined;
   #isChecking = false;

@@ -51,7 +51,7 @@ export class CsiProvisioner implements Recoverable {
   /** UIDs of sources, by plan, see `#rememberForFulfil`. */
   readonly #sourceUids = new WeakMap<Plan, string>();
   /** Claims whose volume attributes class the plan leaves out, by plan, see `#rememberForFulfil`. */
-  readonly #withClassLeftOut = new WeakMap<Plan, PersistentVolumeClaim>();
+  readonly #withAttributesClassLeftOut = new WeakMap<Plan, PersistentVolumeClaim>();
 
   constructor(options: CsiProvisionerOptions) {
     this.#options = options;
@@ -91,7 +91,7 @@ export class CsiProvisioner implements Recoverable {
     return `not responsible for provisioning of PVC ${objectKey(claim)} because it is not assigned to node ${goQuote(node.nodeName)}`;
   }
 
-  /** The plan is all that `fulfil` needs, also in another process; in this one it has what was read for the plan as well. */
+  /** The plan is all that `fulfil` needs, also in another process; in this process it also gets what was read for the plan. */
   async plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan> {
     const planned = await failingAs('no-change', async () => {
       await this.#checkOurs(options);
@@ -128,9 +128,9 @@ export class CsiProvisioner implements Recoverable {
     this.#handOver.give(key, secrets);
     if (sourceUid !== undefined) this.#sourceUids.set(key, sourceUid);
     const { volumeAttributesClassName: wanted } = claim.spec;
-    // for want of the API; with the gate off there is no `attributesClasses`, and nobody expects the class to count
+    // left out as the API is not served; with the gate off `attributesClasses` is undefined, and nobody expects the class to be applied
     if (wanted && spec.volumeAttributesClassName === undefined && this.#options.attributesClasses !== undefined)
-      this.#withClassLeftOut.set(key, claim);
+      this.#withAttributesClassLeftOut.set(key, claim);
     return key;
   }
 
@@ -143,7 +143,7 @@ export class CsiProvisioner implements Recoverable {
       this.#checkGrant(plan);
       const secrets = kept ?? (await secretsOf(this.#options, plan, guarded.signal));
       const create = (): Promise<PersistentVolume> => createVolume(this.#options, plan, { ...guarded, secrets });
-      return this.#withSourceAndClass(given, plan, guarded, create);
+      return this.#withSourceAndAttributesClass(given, plan, guarded, create);
     });
   }
 
@@ -206,10 +206,10 @@ export class CsiProvisioner implements Recoverable {
   }
 
   /**
-   * Protects the source until its content is copied, and reports a volume attributes class that the plan leaves out. For a plan without
-   * both it only creates.
+   * Protects the source until its content is copied, and reports a volume attributes class that the plan leaves out. For a plan with
+   * neither it only calls `create`.
    */
-  async #withSourceAndClass(
+  async #withSourceAndAttributesClass(
     given: Plan,
     plan: VolumePlan,
     context: FulfilContext,
@@ -218,8 +218,8 @@ export class CsiProvisioner implements Recoverable {
     await this.#protect(given, plan, context);
     const volume = await create();
     await this.#unprotect(plan, context);
-    const claim = this.#withClassLeftOut.get(given);
-    if (claim !== undefined) this.#reportUnusedClass(claim);
+    const claim = this.#withAttributesClassLeftOut.get(given);
+    if (claim !== undefined) this.#reportUnusedAttributesClass(claim);
     return volume;
   }
 
@@ -253,7 +253,7 @@ export class CsiProvisioner implements Recoverable {
     return false;
   }
 
-  #reportUnusedClass(claim: PersistentVolumeClaim): void {
+  #reportUnusedAttributesClass(claim: PersistentVolumeClaim): void {
     const { recorder } = this.#options;
     const { volumeAttributesClassName: name = '' } = claim.spec;
     const message =

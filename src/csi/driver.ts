@@ -115,7 +115,7 @@ export class Driver implements AsyncDisposable {
       check: () => checks.getPluginInfo().catch(() => undefined),
     });
     const settings = { connection, timeoutMs, clock, logger, progress };
-    // not in the metrics, nor traced: no call that the sidecar makes for a volume
+    // neither in the metrics nor traced, as it is for no volume
     const checks = csiCalls(loadCsi(), settings);
     try {
       const calls = csiCalls(loadCsi(), {

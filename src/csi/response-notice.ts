@@ -1,8 +1,8 @@
 import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
 
 /**
- * Notices when the other side responds: with headers, or with a status alone, whose metadata then have at least its content type. A status
- * that grpc-js has made itself has none, whatever its code is.
+ * Notices when the other side responds: with headers, or with a Trailers-Only response, whose metadata have at least `content-type`. A status
+ * that grpc-js has made itself has no metadata, whatever its code is.
  */
 export function noticingResponse(onResponse: () => void): Interceptor {
   return (options, nextCall) =>

@@ -58,7 +58,7 @@ export interface CallSettings {
   onCall?: ((call: FinishedCall) => void) | undefined;
   /** Default none. */
   observers?: readonly CallObserver[] | undefined;
-  /** Is told which calls get a response, and which are given up. Default: nobody is. */
+  /** Notified of calls that get a response, and of those that are given up. Default: none. */
   progress?: Pick<CallProgress, 'responded' | 'givenUp'> | undefined;
 }
 
@@ -144,7 +144,7 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
   const body = encode(method, request);
   const start = clock.monotonicMs();
   let hasResponse = false;
-  const onResponse = noticingResponse(() => {
+  const responseNotice = noticingResponse(() => {
     hasResponse = true;
     progress?.responded(start);
   });
@@ -158,7 +158,7 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
           (response) => decodeStrictly(method.responseDeserialize, response),
           body,
           metadata,
-          { deadline: Date.now() + timeoutMs, interceptors: [withoutStatusStackTrace, onResponse] },
+          { deadline: Date.now() + timeoutMs, interceptors: [withoutStatusStackTrace, responseNotice] },
           (error, response) => {
             if (error !== null) reject(error);
             else if (response === undefined)

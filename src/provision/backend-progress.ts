@@ -1,5 +1,5 @@
 /**
- * How far a backend has got with what it was sent. One that stalls, such as a frozen process, may begin a request only when it goes on,
+ * How far a backend has got with what it was sent. One that stalls, such as a frozen process, may begin a request only when it resumes,
  * even one that was given up long before.
  */
 export interface BackendProgress {

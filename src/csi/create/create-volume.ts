@@ -1,4 +1,4 @@
-/** Fulfils a plan: the call of the driver, the check of its response, and the PersistentVolume. */
+/** Fulfils a plan: calls the driver, checks its response and describes the PersistentVolume. */
 import { type Permit, whenPermitted } from '../../base/permit.ts';
 import type { SecretString } from '../../base/secret-string.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';

@@ -33,7 +33,7 @@ export interface AttemptSteps {
    * Continues what an earlier attempt has begun and recorded.
    *
    * @param claim - as it is now; undefined: it no longer exists.
-   * @returns an attempt to be provisioned, or `nothing-to-do` where this process has nothing to do for it.
+   * @returns the attempt to pass to `provision`, or `nothing-to-do` where this process has nothing to do for it.
    * @throws when the claim must be requeued.
    */
   resume(

@@ -140,7 +140,7 @@ export class ClaimAttempt {
   /**
    * Decides by `claimDecision`: a claim of ours that waits for no node gets its class from the cache. Reads one that the cache does not show.
    *
-   * @returns the class by which the claim is to be provisioned; undefined: not now, as it is bound, not for this provisioner, or waits
+   * @returns the class with which the claim is to be provisioned; undefined: not now, as it is bound, not for this provisioner, or waits
    * for a node.
    * @throws for another try, which counts as failed, such as while the class does not exist.
    */

@@ -43,7 +43,7 @@ export interface Intent {
   sinceAtMs: number;
   /** A call that makes the storage may still be under way until this monotonic time, whoever has sent it. */
   lateUntilMs: number;
-  /** When the first and the last call of this process were given up that the backend may not have read yet, in monotonic milliseconds. */
+  /** Monotonic times, in milliseconds, at which this process gave up the first and the last of the calls that the backend may not have read. */
   unread: { firstMs: number; lastMs: number } | undefined;
   /** Monotonic time since which a proof is waited for. */
   pendingSinceMs: number | undefined;
@@ -72,7 +72,7 @@ export interface Intent {
    * process, have ended. An adoption alone does not postpone it.
    */
   keptUntilMs: number;
-  /** The PersistentVolume is there; the record is closed at `keptUntilMs`. */
+  /** The PersistentVolume is there; the record is closed once `keptForMs` has passed. */
   served: boolean;
   /** Another process may still work on it. */
   owner: 'own' | 'foreign' | 'taken-over';
@@ -273,7 +273,7 @@ export function noteUnread(intent: Intent, nowMs: number): void {
 }
 
 /**
- * What was given up has been read by now. If that took long, the backend has stalled, and may have begun the calls only when it went on: then
+ * What was given up has been read by now. If that took long, the backend has stalled, and may have begun the calls only when it resumed: then
  * they may take as long as a call that is sent now and given up.
  */
 export function noteRead(intent: Intent, { nowMs, maxCallMs }: CallTimes): void {
@@ -295,8 +295,8 @@ export function awaitOwnCall(intent: Intent, nowMs: number): void {
 }
 
 /**
- * For how long a call that was given up, or is that of another process, may make the storage of a saved volume again, in milliseconds;
- * 0 or less: none can. Until the backend has read what was given up, for a minute at most, that is not known: then a pause.
+ * For how long a call that was given up, or one of another process, may make the storage of a saved volume again, in milliseconds; 0 or
+ * less: none can. While the backend may not have read such a call, for a minute at most, a short pause after which to check again.
  */
 export function keptForMs({ keptUntilMs, unread }: Intent, nowMs: number): number {
   const unreadMs = unread === undefined ? 0 : Math.min(busyPauseMs, unread.firstMs + maxHoldMs - nowMs);

@@ -225,8 +225,9 @@ export class Intents {
   }
 
   /**
-   * Opens a new intent, which the caller closes, and has the journal write its record; resolves once that is durable, or cannot be had:
-   * then the backend may be asked. Before that no record of another claim has the name in the journal any more: the next process could not tell which of them stands for the volume.
+   * Opens a new intent and has the journal write its record; resolves once that is durable, or cannot be written: then the backend may be
+   * called. Before that, the journal has no record of another claim with this name any more: the next process could not tell which of
+   * them stands for the volume.
    *
    * @throws {NameInUseError} when the volume's name is in use, {ForeignIntentError} when an intent for the claim was
    * found meanwhile, {DrainingError} while no new volume is begun, and what the journal throws.
@@ -408,7 +409,7 @@ export class Intents {
 
   /**
    * Its storage did not match the request, and was deleted: the record is closed, or kept while a late call may make the storage again. Then
-   * the claim gets that, or it is revoked a second time if the claim goes.
+   * the next attempt fulfils the same plan, or the volume is revoked a second time if the claim is deleted.
    */
   async unfitDeleted(intent: Intent, signal: AbortSignal): Promise<void> {
     if (needsNoSecondRevoke(intent, this.#nowMs)) await this.closeNow(intent, signal);
@@ -567,7 +568,7 @@ export class Intents {
   #noteRead(untilMs: number): void {
     const times = this.#callTimes;
     for (const intent of this.#unread) {
-      if (intent.unread !== undefined && intent.unread.lastMs > untilMs) continue;
+      if (intent.unread !== undefined && intent.unread.lastMs >= untilMs) continue;
       this.#unread.delete(intent);
       noteRead(intent, times);
     }

@@ -84,8 +84,9 @@ export class Revoker {
   }
 
   /**
-   * Closes the record of a volume that is saved: now, or at `keptUntilMs` if a call that was given up, or one of another process, may still
-   * be under way. That would make the storage again if it were deleted meanwhile, and while the record is open it is not. Safe to repeat.
+   * Closes the record of a volume that is saved: now, or once `keptForMs` has passed if a call that was given up, or one of another process,
+   * may still be under way. Such a call could make storage again that was deleted meanwhile, so while the record is open nothing is deleted.
+   * Safe to repeat.
    *
    * @returns whether it was closed now.
    */

@@ -54,7 +54,7 @@ export interface SaveAttempt {
   rejected: () => void;
 }
 
-/** A volume that no earlier request has saved, and the intent in which the next one is counted. */
+/** A volume that the next request may create, and the intent in which that is counted; an earlier request may have created it already. */
 export interface UnsavedVolume extends Pick<SaveAttempt, 'permit'> {
   found?: undefined;
   intent: Intent;
@@ -63,7 +63,7 @@ export interface UnsavedVolume extends Pick<SaveAttempt, 'permit'> {
 /** What is called at each stage of saving a volume; implemented by the `SaveGuard` of a `Recoverable` provisioner. */
 export interface SaveHooks {
   /**
-   * Called before each request that creates the object: looks for it if an earlier request may have created it. The save fails with what
+   * Called before each request that creates the object: if an earlier one may have created it, looks whether it, or its claim, says so. The save fails with what
    * this throws; for a `VolumeAbandonedError` the store gives the volume up.
    *
    * @returns the object, or what `beginSave` takes: always that for a new volume.

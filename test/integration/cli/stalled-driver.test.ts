@@ -19,7 +19,7 @@ const leasesRef = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases
 /** `--timeout`, in milliseconds. */
 const timeoutMs = 2000;
 
-describe('a volume whose CreateVolume goes on after the driver has stalled', () => {
+describe('a volume whose CreateVolume goes on after the driver had stalled', () => {
   test('is deleted, although the claim was deleted and the call given up long before', async () => {
     await using opened = new AsyncDisposableStack();
     const api = opened.use(await SandboxApi.start());
@@ -44,7 +44,7 @@ describe('a volume whose CreateVolume goes on after the driver has stalled', () 
     deleteClaim(api, 'claim');
     await delay(3 * timeoutMs);
     const before = sent();
-    await eventually(() => assert.ok(sent() > before)); // it waits in the socket, and is served at once
+    await eventually(() => assert.ok(sent() > before)); // it waits in the socket, and is served once the driver resumes
     process.kill(driver.pid, 'SIGCONT');
     await eventually(async () => assert.match(await calls(), /^DeleteVolume$/m));
     await writeFile(join(folder, 'go-on'), '');

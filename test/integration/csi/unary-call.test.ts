@@ -154,7 +154,7 @@ describe('unaryCall', () => {
     await assert.rejects(rig.calls.getPluginInfo(), { codeName: 'ResourceExhausted' });
   });
 
-  test('an answer that is too large is of unknown outcome also where a secret stands in the text', async () => {
+  test('a response that is too large leaves the outcome unknown, also if the text of the error has a secret', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', { volume: { volume_id: 'x'.repeat(5 * 1024 * 1024) } });
     const secrets = { size: SecretString.fromText(String(4 * 1024 * 1024)) };
@@ -199,7 +199,7 @@ describe('unaryCall', () => {
     { title: 'any other failure of the driver', answer: new DriverFailure(status.INTERNAL, 'x'), told: ['responded'] },
   ];
   for (const { title, answer, told } of ends) {
-    test(`${title} of a CreateVolume is ${told.join()} for the progress of the driver`, async () => {
+    test(`${title} of a CreateVolume counts as a response`, async () => {
       await using rig = await Rig.start();
       const seen: string[] = [];
       const calls = callsWith(rig, seen, 500);

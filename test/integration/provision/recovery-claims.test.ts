@@ -400,7 +400,7 @@ describe('no room', () => {
     assert.ok(scene.journal.writes.includes('remove'));
   });
 
-  test('after an unclear attempt is believed at the second time, when that attempt must have ended, late or not', async () => {
+  test('after an unclear attempt is believed the second time, once no late call can be under way', async () => {
     const limiter = new ExponentialLimiter({ baseMs: 25_000, maxMs: 25_000 });
     const scene = await recoveryScene({ rig: { limiter }, class: { volumeBindingMode: 'WaitForFirstConsumer' } });
     await using rig = scene.rig;

@@ -464,7 +464,7 @@ describe('a volume that is not fit for its claim', () => {
     assert.equal(backend.plans.length, 2);
   });
 
-  test('is not forgotten while an earlier call may make it again: without its claim that is deleted, too', async () => {
+  test('keeps its record while an earlier call may make it again, which is deleted once the claim is gone', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
     const { backend, journal, passPause, undone, name, handle } = scene;

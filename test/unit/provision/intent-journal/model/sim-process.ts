@@ -37,7 +37,7 @@ export interface BrokenGuards {
   noPermit?: boolean;
   /** What was revoked once is not looked for again. */
   revokesOnce?: boolean;
-  /** Nobody knows what a backend has read that stalled. */
+  /** Nobody knows what a stalled backend has read. */
   noProgress?: boolean;
   /** All claims of a name have the same UID, and therefore volumes of the same name. */
   repeatsUids?: boolean;

@@ -155,8 +155,8 @@ export class SimProvisioner implements Recoverable {
   }
 
   /**
-   * When the work of a call counts as begun. One that was given up more than a second before a backend that had stalled has gone on
-   * has the time of another call.
+   * The latest time at which the backend may begin a call. One that was given up more than a second before a stalled backend resumed may
+   * take as long as a new one.
    */
   #latestBeginMs(sentAtMs: number): number {
     const { network, caller, limitMs } = this.#options;
