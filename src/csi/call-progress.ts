@@ -13,8 +13,8 @@ export interface CallProgressOptions {
 /**
  * Which calls the driver has read. The calls of a connection are read in order, and so is the reset of one that is given up: a
  * response to a call that was sent later proves that the one given up was read, or never will be. Where no other call gives that proof, a
- * call without effects is made for it. Not covered: after a GOAWAY the response may
- * come over a new connection, which proves nothing about the old one.
+ * call without effects is made for it. Not covered: after a GOAWAY the response may come over a new connection, which proves nothing about
+ * the old one.
  */
 export class CallProgress implements BackendProgress, Disposable {
   readonly #options: CallProgressOptions;

@@ -63,8 +63,8 @@ export interface UnsavedVolume extends Pick<SaveAttempt, 'permit'> {
 /** What is called at each stage of saving a volume; implemented by the `SaveGuard` of a `Recoverable` provisioner. */
 export interface SaveHooks {
   /**
-   * Called before each request that creates the object: if an earlier one may have created it, looks whether it, or its claim, says so. The save fails with what
-   * this throws; for a `VolumeAbandonedError` the store gives the volume up.
+   * Called before each request that creates the object: if an earlier request may have created it, checks that the claim still wants it, or
+   * reads the object. The save fails with what this throws; for a `VolumeAbandonedError` the store gives the volume up.
    *
    * @returns the object, or what `beginSave` takes: always that for a new volume.
    */

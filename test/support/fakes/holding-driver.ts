@@ -1,7 +1,8 @@
 /**
  * A driver as a process of its own, `holding-driver.ts FOLDER`, which does not lock volumes. It stops itself by SIGSTOP once the first
- * CreateVolume is read. That call then waits until the folder has the file `go-on`; others are served meanwhile. The folder has its socket `csi.sock`, a file for each volume in `volumes`, and a line in
- * `calls` for each call as it begins, and for the end of the first CreateVolume. It prints its socket as JSON once it listens.
+ * CreateVolume is read. That call then waits until the folder has the file `go-on`; others are served meanwhile. The folder has its socket
+ * `csi.sock`, a file for each volume in `volumes`, and a line in `calls` for each call as it begins, and for the end of the first
+ * CreateVolume. It prints its socket as JSON once it listens.
  */
 import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

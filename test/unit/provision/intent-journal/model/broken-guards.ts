@@ -67,6 +67,14 @@ function sinceTakeOver(journal: IntentJournal, version: () => string): IntentJou
   });
 }
 
+/** A call that takes long waits at a backend that stalls. */
+const stalled = [
+  'the next CreateVolume: late',
+  'create claim 0 of class delete',
+  'until CreateVolume is sent',
+  'the backend stalls',
+] as const;
+
 export const brokenCases: BrokenCase[] = [
   {
     without: 'the history of the volumes',
@@ -121,12 +129,7 @@ export const brokenCases: BrokenCase[] = [
     without: 'a second revoke that waits until a stalled backend has begun what was given up',
     broken: { noProgress: true },
     commands: {
-      first: [
-        'the next CreateVolume: late',
-        'create claim 0 of class delete',
-        'until CreateVolume is sent',
-        'the backend stalls',
-      ],
+      first: stalled,
       texts: [
         'delete claim 0',
         '61000 ms pass',
@@ -143,10 +146,7 @@ export const brokenCases: BrokenCase[] = [
     broken: { noProgress: true },
     commands: {
       first: [
-        'the next CreateVolume: late',
-        'create claim 0 of class delete',
-        'until CreateVolume is sent',
-        'the backend stalls',
+        ...stalled,
         '21000 ms pass',
         '3000 ms pass',
         'the backend goes on',
