@@ -58,9 +58,10 @@ describe('csi-sandbox check', () => {
     assert.equal(await program.end(), 'exit code 0', program.output);
     const { results } = JSON.parse(await readFile(json, 'utf8')) as { results: CheckResult[] };
     assert.deepEqual(
-      results.map(({ id, status }) => `${id}: ${status}`).toSorted(),
-      catalogue.map(({ id }) => `${id}: pass`).toSorted(),
+      results.filter(({ status }) => status !== 'pass'),
+      [],
     );
+    assert.deepEqual(results.map(({ id }) => id).toSorted(), catalogue.map(({ id }) => id).toSorted());
     const xml = await readFile(junit, 'utf8');
     assert.equal(wellFormed(xml), undefined);
     assert.equal(xml.match(/<testcase /g)?.length, catalogue.length);
