@@ -1,7 +1,8 @@
 /**
- * `npm test` and `npm run test:unit`: runs test files, many of them together in one process.
+ * `npm test`, `npm run test:more` and `npm run test:unit`: runs test files, many of them together in one process.
  *
- *   node scripts/test.ts                          all of test/unit, test/integration, test/sandbox and test/e2e
+ *   node scripts/test.ts                          all of test/unit, test/integration and test/sandbox
+ *   node scripts/test.ts FOLDER...                all of these folders, such as test/e2e
  *   node scripts/test.ts --unit                   unit tests alone, without the model check
  *   node scripts/test.ts --test-name-pattern=TEXT tests with such titles; may be repeated
  */
@@ -13,7 +14,7 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { globalSetup as setUpRun } from '../test/support/run-setup.ts';
 import { globalSetup as setUpWholeRun } from '../test/support/whole-run-setup.ts';
-import { allTests, quickUnitTests } from './test/test-files.ts';
+import { defaultFolders, quickUnitTests, testsOf } from './test/test-files.ts';
 import { planProcesses } from './test/test-processes.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -22,7 +23,8 @@ const support = (name: string): string => path.join(root, 'test/support', name);
 /** Three for each core: while one waits, for instance for a timer, another one runs. */
 const concurrency = Math.min(3 * availableParallelism(), 12);
 
-const { values: flags } = parseArgs({
+const { values: flags, positionals: folders } = parseArgs({
+  allowPositionals: true,
   options: {
     unit: { type: 'boolean', default: false },
     'test-name-pattern': { type: 'string', multiple: true },
@@ -32,7 +34,8 @@ const { values: flags } = parseArgs({
 // Not by `globalSetupPath`, for Node.js starts the first files while an asynchronous one still runs.
 if (flags.unit) setUpRun();
 else await setUpWholeRun();
-const files = await planProcesses(root, flags.unit ? await quickUnitTests(root) : await allTests(root));
+const chosen = flags.unit ? quickUnitTests(root) : testsOf(root, folders.length === 0 ? defaultFolders : folders);
+const files = await planProcesses(root, await chosen);
 const pattern = flags['test-name-pattern'];
 const stop = new AbortController();
 for (const [signal, number] of [

@@ -27,8 +27,7 @@ export const ownProcess: Readonly<Record<string, string>> = {
 
 /** Test files that take more than some 15 s, longest first; they have processes of their own. */
 export const takeLong: readonly string[] = [
-  'test/integration/testing/mistakes.test.ts',
-  'test/integration/package.test.ts',
+  'test/package/package.test.ts',
   'test/integration/provision/soak.test.ts',
   'test/integration/csi/hostile-driver.test.ts',
   'test/sandbox/check/broken-drivers.test.ts',
@@ -43,7 +42,7 @@ export const takeLong: readonly string[] = [
   'test/integration/nfs-subdir/hang.test.ts',
   'test/e2e/why.test.ts',
   'test/sandbox/hostpath/hostpath-driver.test.ts',
-  'test/integration/examples.test.ts',
+  'test/package/examples.test.ts',
   'test/integration/diagnostics/status-page-browser.test.ts',
   'test/sandbox/chaos.test.ts',
   'test/unit/provision/intent-journal/model-guards.test.ts',

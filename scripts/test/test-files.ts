@@ -1,8 +1,18 @@
 import { glob } from 'node:fs/promises';
 
-/** @returns paths relative to `root`, sorted. */
-export async function allTests(root: string): Promise<string[]> {
-  return await matching(root, 'test/{unit,integration,sandbox}/**/*.test.ts', 'test/e2e/*.test.ts');
+/** What `npm test` runs without arguments. */
+export const defaultFolders: readonly string[] = ['test/unit', 'test/integration', 'test/sandbox'];
+
+/**
+ * @param folders - relative to `root`.
+ * @returns paths relative to `root`, sorted.
+ * @throws when a folder has no tests.
+ */
+export async function testsOf(root: string, folders: readonly string[]): Promise<string[]> {
+  const files = await Promise.all(folders.map((folder) => matching(root, `${folder}/**/*.test.ts`)));
+  const empty = folders.find((_, index) => files[index]?.length === 0);
+  if (empty !== undefined) throw new Error(`no *.test.ts in the folder ${empty}`);
+  return [...new Set(files.flat())].toSorted();
 }
 
 /** Without the model check, which takes longer than all others together. */
@@ -11,8 +21,8 @@ export async function quickUnitTests(root: string): Promise<string[]> {
   return files.filter((file) => !/\/model(-guards)?\.test\.ts$/.test(file));
 }
 
-async function matching(root: string, ...patterns: string[]): Promise<string[]> {
+async function matching(root: string, pattern: string): Promise<string[]> {
   const files: string[] = [];
-  for await (const file of glob(patterns, { cwd: root })) files.push(file);
+  for await (const file of glob(pattern, { cwd: root })) files.push(file);
   return files.toSorted();
 }

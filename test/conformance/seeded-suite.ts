@@ -1,9 +1,9 @@
 /** The suite for a provisioner with the mistake that is in the environment; started by mistakes.test.ts. */
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { KubeObject } from '../../../src/index.ts';
-import { testProvisioner } from '../../../src/testing/kit.ts';
-import { sourceArguments } from '../../support/source-arguments.ts';
+import type { KubeObject } from '../../src/index.ts';
+import { testProvisioner } from '../../src/testing/kit.ts';
+import { sourceArguments } from '../support/source-arguments.ts';
 
 const program = path.join(import.meta.dirname, 'seeded-provisioner.ts');
 

@@ -11,7 +11,7 @@ import {
   type RevokeContext,
   runProvisioner,
   textLogger,
-} from '../../../src/index.ts';
+} from '../../src/index.ts';
 
 const [root = '', mistake = 'none'] = process.argv.slice(2);
 const has = (name: string): boolean => mistake === name;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { sourceArguments } from '../../support/source-arguments.ts';
+import { sourceArguments } from '../support/source-arguments.ts';
 
 const suite = path.join(import.meta.dirname, 'seeded-suite.ts');
 

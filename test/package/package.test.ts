@@ -14,9 +14,9 @@ import { Sandbox } from '../../sandbox/sandbox.ts';
 import { eventually } from '../support/eventually.ts';
 import { anchorsOf } from '../support/markdown-anchors.ts';
 import { startProcess } from '../support/started-process.ts';
-import { claimingVersion, runNode } from './cli/program-run.ts';
-import { startSidecar } from './cli/sidecar-process.ts';
-import { RawGrpcServer } from './csi/raw-grpc-server.ts';
+import { claimingVersion, runNode } from '../integration/cli/program-run.ts';
+import { startSidecar } from '../integration/cli/sidecar-process.ts';
+import { RawGrpcServer } from '../integration/csi/raw-grpc-server.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const examples = path.join(root, 'provisioners/hostpath-provisioner');
