@@ -286,7 +286,7 @@ export class Informer<T extends KubeObject> implements Lister<T> {
   /** Delivers the present content to a late handler, then the changes since. */
   async #catchUp(entry: Handler<T>): Promise<void> {
     entry.backlog = [];
-    await inSlices([...this.#store.list()], (object) => this.#deliver(entry, (to) => to.onAdd?.(object, true)));
+    await inSlices(this.#store.toArray(), (object) => this.#deliver(entry, (to) => to.onAdd?.(object, true)));
     while (entry.backlog.length > 0) {
       const calls = entry.backlog;
       entry.backlog = []; // it may grow again meanwhile

@@ -1,6 +1,7 @@
 import type { Logger } from '../../base/logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey } from '../kube-object.ts';
+import { PartedMap } from './parted-map.ts';
 import { deepFreeze } from './shared-values.ts';
 
 /** Values under which an object is found; an empty list keeps it out of the index. Integers of 32 bits take the least. */
@@ -18,8 +19,8 @@ type IndexEntry = string | Set<string>;
  * throws, which development and tests use.
  */
 export class Store<T extends KubeObject> implements Lister<T> {
-  readonly #objects = new Map<string, T>();
-  readonly #indexes = new Map<string, { of: IndexFunction<T>; entries: Map<IndexValue, IndexEntry> }>();
+  readonly #objects = new PartedMap<string, T>();
+  readonly #indexes = new Map<string, { of: IndexFunction<T>; entries: PartedMap<IndexValue, IndexEntry> }>();
   readonly #logger: Logger;
   readonly #freeze: boolean;
   readonly #onChange: OnStoreChange<T> | undefined;
@@ -44,8 +45,14 @@ export class Store<T extends KubeObject> implements Lister<T> {
     return this.#objects.get(key);
   }
 
+  /** In no particular order. Objects may be added and removed meanwhile. */
   list(): Iterable<T> {
     return this.#objects.values();
+  }
+
+  /** The present objects, in no particular order. */
+  toArray(): T[] {
+    return this.#objects.toArray();
   }
 
   keys(): Iterable<string> {
@@ -71,7 +78,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
   /** Adds an index and fills it from the present objects. @throws {Error} when the name is taken. */
   addIndex(name: string, of: IndexFunction<T>): void {
     if (this.#indexes.has(name)) throw new Error(`the index ${JSON.stringify(name)} exists already`);
-    this.#indexes.set(name, { of, entries: new Map() });
+    this.#indexes.set(name, { of, entries: new PartedMap() });
     for (const [key, object] of this.#objects) this.#link(key, object, name);
   }
 
@@ -96,7 +103,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     return old;
   }
 
-  #index(name: string): { of: IndexFunction<T>; entries: Map<IndexValue, IndexEntry> } {
+  #index(name: string): { of: IndexFunction<T>; entries: PartedMap<IndexValue, IndexEntry> } {
     const index = this.#indexes.get(name);
     if (index === undefined) throw new Error(`there is no index ${JSON.stringify(name)}`);
     return index;

@@ -13,6 +13,7 @@ import type { OpenSource } from '../../../../src/csi/sources/open-source.ts';
 import type { Recorder } from '../../../../src/kube/events/recorder.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
 import type { FaultMatch } from '../../../../sandbox/api/faults.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { awaitingLogger, SandboxApi, snapshotsRef } from '../../../support/sandbox-api.ts';
 import { makeClaim } from '../../../support/csi-rig.ts';
 
@@ -77,15 +78,15 @@ describe('runSnapshotSweep', () => {
   test('a snapshot that a restore names while the sweep is under way keeps its protection', async (context) => {
     await using api = await SandboxApi.start();
     api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
-    api.addSnapshot({ name: 'stale', finalizers: [finalizer] });
     // the claim comes while the sweep reads the snapshot
     const isRead = (): boolean => api.server.requestLog.entries({ path: /volumesnapshots\/snap$/ }).length > 0;
     const claim = { ...makeClaim({ dataSource: source }), status: { phase: 'Pending' } };
     const list = (): PersistentVolumeClaim[] => (isRead() ? [claim] : []);
     runSweep(context, api, { claims: { get: () => undefined, list } as unknown as Lister<PersistentVolumeClaim> });
+    await eventually(() => assert.ok(isRead()));
     const stale = { namespace: 'ns1', name: 'stale' };
+    api.addSnapshot({ name: 'stale', finalizers: [finalizer] }); // a later sweep takes it
     await api.until(snapshotsRef, stale, () => !isProtected(api, stale));
-    assert.ok(isRead());
     assert.ok(isProtected(api));
   });
 
@@ -137,13 +138,13 @@ describe('runSnapshotSweep', () => {
   test('a record that is opened while the sweep reads the snapshot keeps its protection', async (context) => {
     await using api = await SandboxApi.start();
     api.addSnapshot({ name: 'snap', finalizers: [finalizer] });
-    api.addSnapshot({ name: 'stale', finalizers: [finalizer] });
     const isRead = (): boolean => api.server.requestLog.entries({ path: /volumesnapshots\/snap$/ }).length > 0;
     const open = [{ claimUid: 'u', claim: 'ns1/c', source: { handling: 'snapshot', ...snap } } as const];
     runSweep(context, api, { plannedSources: () => (isRead() ? open : []) });
+    await eventually(() => assert.ok(isRead()));
     const stale = { namespace: 'ns1', name: 'stale' };
+    api.addSnapshot({ name: 'stale', finalizers: [finalizer] }); // a later sweep takes it
     await api.until(snapshotsRef, stale, () => !isProtected(api, stale));
-    assert.ok(isRead());
     assert.ok(isProtected(api));
   });
 

@@ -25,7 +25,7 @@ describe('Store', () => {
     const store = new Store<Thing>({ logger: silentLogger });
     store.set(thing('a', [], 'ns'));
     store.set(thing('a', []));
-    assert.deepEqual([...store.keys()], ['ns/a', 'a']);
+    assert.deepEqual([...store.keys()].toSorted(), ['a', 'ns/a']);
     assert.equal(store.get('ns/a')?.metadata.namespace, 'ns');
     assert.equal(store.size, 2);
   });
