@@ -20,7 +20,7 @@ export interface CreatedVolume {
 }
 
 /**
- * The PersistentVolume for a volume the driver made, without what the controller adds when it saves it (claim
+ * The PersistentVolume for a volume the driver made, without what the controller adds before it saves it (claim
  * reference, class name, provisioned-by annotation, finalizer).
  */
 export function persistentVolume(

@@ -198,7 +198,7 @@ export class ClaimAttempt {
   }
 
   /**
-   * The last checks before the backend is asked; none of them touches it.
+   * The last checks of the controller before the steps begin; none of them touches the backend.
    *
    * @returns why there is nothing to provision. @throws for a retry.
    */
@@ -249,7 +249,7 @@ export class ClaimAttempt {
     return undefined;
   }
 
-  /** Of an attempt that is admitted, or of an open one that has a record. @throws for a retry. */
+  /** Reports the beginning, lets the steps make the volume, and saves it. For an attempt that is admitted, or has a record. @throws for a retry. */
   async #provisionAndSave(attempt: Attempt, signal: AbortSignal): Promise<Stopped | undefined> {
     const { observer, store, steps, recorder } = this.#options;
     const { claim } = attempt.options;

@@ -289,7 +289,10 @@ export class Intents {
     keepForOthers(intent, this.#callTimes);
   }
 
-  /** Asks the backend to make the storage. Until that ends, the storage of a saved volume of the name stays. @throws what `call` throws. */
+  /**
+   * Makes a call that asks the backend to make the storage, and sets `mayExist`. Until it ends, the storage of a saved volume of the name
+   * stays. @throws what `call` throws.
+   */
   async withCallUnderWay<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
     intent.mayExist = true;
     intent.underWay = true;
@@ -510,7 +513,10 @@ export class Intents {
     }
   }
 
-  /** Nothing is left to do for it: its volume is saved, or nothing was made. Safe to repeat. */
+  /**
+   * Closes a record for which nothing is left to do: its volume is saved, or nothing was made. It leaves the memory at once, and its
+   * Lease with one of the next writes, for which nobody waits. Safe to repeat.
+   */
   close(intent: Intent): void {
     if (!this.#open.remove(intent)) return;
     this.#wasClosed(intent);

@@ -86,7 +86,7 @@ export class Revoker {
   /**
    * Closes the record of a volume that is saved: now, or once `keptForMs` has passed if a call that was given up, or one of another process,
    * may still be under way. Such a call could make storage again that was deleted meanwhile, so while the record is open nothing is deleted.
-   * Safe to repeat.
+   * As with `Intents.close`, nobody waits for the write to its Lease. Safe to repeat.
    *
    * @returns whether it was closed now.
    */

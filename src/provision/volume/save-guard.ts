@@ -72,7 +72,7 @@ export class SaveGuard implements SaveHooks {
     };
   }
 
-  /** The claim has its volume: its record is closed, now or after late calls. */
+  /** The claim has its volume: it counts as served, and its record is closed, now or after late calls. */
   saved(volume: PersistentVolume): void {
     this.#options.recentlyServedClaims.add(claimUidOf(volume));
     const intent = this.#intentOf(volume);

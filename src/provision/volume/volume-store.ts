@@ -54,7 +54,7 @@ export interface SaveAttempt {
   rejected: () => void;
 }
 
-/** A volume that the next request may create, and the intent in which that is counted; an earlier request may have created it already. */
+/** The intent of a volume that the next request may create, where that request is counted; an earlier one may have created it already. */
 export interface UnsavedVolume extends Pick<SaveAttempt, 'permit'> {
   found?: undefined;
   intent: Intent;
@@ -71,7 +71,7 @@ export interface SaveHooks {
   findEarlierSave(volume: PersistentVolume, signal: AbortSignal): Promise<{ found: PersistentVolume } | UnsavedVolume>;
   /** Counts the request as sent: to be called directly before it, with nothing awaited between. */
   beginSave(unsaved: UnsavedVolume): SaveAttempt;
-  /** The API server has the volume: the record is closed, now or after late calls. */
+  /** The API server has the volume: its claim counts as served, and its record is closed, now or after late calls. */
   saved(volume: PersistentVolume): void;
   /** No retry can save the volume, as its name is taken by another one. */
   taken(volume: PersistentVolume): void;
