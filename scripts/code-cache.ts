@@ -4,8 +4,8 @@
  * that the bundle will run on; every other one passes the file over.
  *
  *   node scripts/code-cache.ts [FILE]   default dist/csi-provisioner.bundle.cjs
- *   node scripts/code-cache.ts --record rewrites the list: the bundle provisions and deletes one volume on the sandbox, and the
- *                                       functions that are called meanwhile are listed
+ *   node scripts/code-cache.ts --record rewrites the list: the bundle provisions and deletes one volume on the sandbox, with each
+ *                                       set of flags below, and the functions that are called meanwhile are listed
  *   node scripts/code-cache.ts --check  fails when fewer than nine in ten of these functions are listed
  */
 import { execFile } from 'node:child_process';
@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
-import { sampleDriverName, startCluster } from '../sandbox/cluster/cluster.ts';
+import { type ClusterOptions, sampleDriverName, startCluster } from '../sandbox/cluster/cluster.ts';
 import { BundledProgram, compiledCodeFile } from '../src/base/bundled-program.ts';
 import { bundleFunctions, functionsAt, type FunctionRange } from './code-cache/bundle-functions.ts';
 import { functionList, writeFunctionList } from './code-cache/function-list.ts';
@@ -32,6 +32,13 @@ const script = (name: string): string => path.join(import.meta.dirname, 'code-ca
  */
 const compilerFlags = ['--hash-seed=1', '--min-semi-space-size=256', '--max-semi-space-size=256'];
 const leastListed = 0.9;
+/** The sidecars that are recorded: the flags of most drivers, and those of a driver of local volumes. */
+const recorded: readonly Pick<ClusterOptions, 'sidecarFlags' | 'sidecarEnv'>[] = [
+  {
+    sidecarFlags: ['--leader-election', '--http-endpoint=127.0.0.1:0', '--extra-create-metadata', '--strict-topology'],
+  },
+  { sidecarFlags: ['--node-deployment', '--immediate-topology=false'], sidecarEnv: { NODE_NAME: 'node-1' } },
+];
 const patienceMs = 60_000;
 
 async function main(): Promise<void> {
@@ -57,14 +64,20 @@ async function check(): Promise<void> {
   if (share < leastListed) throw new Error('scripts/code-cache/ahead.txt is stale: npm run build:cache -- --record');
 }
 
-/** The names of the functions that a sidecar calls to provision and delete one volume. */
+/** The names of the functions that the recorded sidecars call to provision and delete one volume each. */
 async function calledFunctions(): Promise<string[]> {
+  const names = new Set<string>();
+  for (const options of recorded) for (const name of await calledWith(options)) names.add(name);
+  return [...names];
+}
+
+async function calledWith(options: Pick<ClusterOptions, 'sidecarFlags' | 'sidecarEnv'>): Promise<string[]> {
   await using cleanup = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), 'code-cache-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const ranges = path.join(folder, 'ranges.json');
   const sidecarProgram = [script('recorded-run.ts'), ranges, bundle];
-  const cluster = await startCluster({ sidecarProgram, sidecarFlags: ['--leader-election'] });
+  const cluster = await startCluster({ sidecarProgram, ...options });
   try {
     await provisionOnce(new KubeApi(cluster.url));
   } finally {
