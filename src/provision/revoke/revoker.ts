@@ -237,9 +237,8 @@ export class Revoker {
   }
 
   async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { guard, intents, provisioner, claims, metrics, logger, clock, onReleased } = this.#options;
+    const { guard, intents, metrics, logger } = this.#options;
     const { record } = intent;
-    const { uid } = record.claim;
     guard.checkRecord(intent);
     if (!intent.deleteSent) {
       const wish = await guard.wish(record, signal);
@@ -258,7 +257,17 @@ export class Revoker {
       metrics.revoked();
       logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
     }
-    // a call that ended after the first DeleteVolume may have made it again, also if a later DeleteVolume has succeeded
+    await this.#closeOrRevokeAgain(intent, signal);
+  }
+
+  /**
+   * Nothing is left: closes the record, or keeps it for a second revoke where a call that ended after the first DeleteVolume may have
+   * made the storage again, also if a later DeleteVolume has succeeded.
+   */
+  async #closeOrRevokeAgain(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { intents, provisioner, claims, clock, onReleased } = this.#options;
+    const { record } = intent;
+    const { uid } = record.claim;
     if (needsNoSecondRevoke(intent, clock.monotonicMs())) {
       await this.#close(intent, signal);
       return;
@@ -332,12 +341,16 @@ export class Revoker {
       return;
     }
     if (!(error instanceof ProvisionError)) throw error;
+    if (error.afterUnclear === 'absent') {
+      await this.#closeOrRevokeAgain(intent, signal);
+      return;
+    }
     // in the phase `delete` it was the deletion that failed, which makes nothing
     if (error.state === 'in-background' && intent.record.phase !== 'delete') {
       intents.unclear(intent);
       if (claims.byIndex(uidIndex, uid).length === 0) intents.awaitOwnCall(intent); // a claim that exists would wait, too
     }
-    if (error.afterUnclear === 'absent' || (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
+    if (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent)) {
       await this.#close(intent, signal);
       return;
     }

@@ -272,13 +272,15 @@ export const brokenCases: BrokenCase[] = [
     without: 'another attempt after a final failure that follows an unclear one',
     broken: { believesFirstFinal: true },
     commands: {
-      texts: [
+      first: [
+        'the next CreateVolume: made-unclear',
         'create claim 0 of class delete',
-        'delete claim 0',
-        'the next CreateVolume: background, then internal',
         'everything is answered',
-        '3000 ms pass',
+        'pause 0', // its next attempt comes when no earlier call can be under way any more
+        '61000 ms pass',
+        'the next CreateVolume: internal',
       ],
+      texts: ['the paused go on', 'everything is answered', 'delete claim 0', '3000 ms pass'],
       maxCommands: 12,
     },
   },
