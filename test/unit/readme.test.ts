@@ -57,7 +57,14 @@ const otherFlags = new Set([
   '--minutes',
   ...['--api-minutes', '--journal', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short', '--program'],
   '--test-name-pattern', // npm test
-  ...['--test', '--max-semi-space-size', '--heap-growing-percent', '--single-threaded-gc', '--no-parallel-scavenge'], // Node.js
+  ...[
+    '--test',
+    '--max-semi-space-size',
+    '--heap-growing-percent',
+    '--memory-reducer-gc-count',
+    '--single-threaded-gc',
+    '--no-parallel-scavenge',
+  ], // Node.js
   '--disable-sigusr1', // Node.js
   ...['--runtime-config'], // kube-apiserver
   ...['--previous', '--tail', '--field-selector', '--as', '--overwrite'], // kubectl
