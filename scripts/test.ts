@@ -1,8 +1,8 @@
 /**
- * `npm test`, `npm run test:more` and `npm run test:unit`: runs test files, many of them together in one process.
+ * `npm test`, `npm run test:slow` and `npm run test:unit`: runs test files, many of them together in one process.
  *
  *   node scripts/test.ts                          all of test/unit, test/integration and test/sandbox
- *   node scripts/test.ts FOLDER...                all of these folders, such as test/e2e
+ *   node scripts/test.ts PATH...                  all test files below these folders, such as test/e2e, and single ones
  *   node scripts/test.ts --unit                   unit tests alone, without the model check
  *   node scripts/test.ts --test-name-pattern=TEXT tests with such titles; may be repeated
  */
@@ -23,7 +23,7 @@ const support = (name: string): string => path.join(root, 'test/support', name);
 /** Three for each core: while one waits, for instance for a timer, another one runs. */
 const concurrency = Math.min(3 * availableParallelism(), 12);
 
-const { values: flags, positionals: folders } = parseArgs({
+const { values: flags, positionals: paths } = parseArgs({
   allowPositionals: true,
   options: {
     unit: { type: 'boolean', default: false },
@@ -31,11 +31,14 @@ const { values: flags, positionals: folders } = parseArgs({
   },
 });
 
+if (flags.unit && paths.length > 0) throw new Error('--unit takes no paths: it chooses the test files itself');
+const chosen = flags.unit
+  ? await quickUnitTests(root)
+  : await testsOf(root, paths.length === 0 ? defaultFolders : paths);
 // Not by `globalSetupPath`, for Node.js starts the first files while an asynchronous one still runs.
 if (flags.unit) setUpRun();
 else await setUpWholeRun();
-const chosen = flags.unit ? quickUnitTests(root) : testsOf(root, folders.length === 0 ? defaultFolders : folders);
-const files = await planProcesses(root, await chosen);
+const files = await planProcesses(root, chosen);
 const pattern = flags['test-name-pattern'];
 const stop = new AbortController();
 for (const [signal, number] of [

@@ -9,9 +9,9 @@ import { setFlagsFromString } from 'node:v8';
 import { BundledProgram } from './base/bundled-program.ts';
 
 /**
- * How much the heap may grow between two collections; one collection of an idle process instead of two, of which the
- * second one moves so many objects that it blocks the event loop for 50 ms with 200,000 pairs; and no second compilation
- * of undici's HTTP parser for speed: that takes a tenth of a second and 23 MB, of which a good part is kept, and makes no
+ * The heap may double between two collections. An idle process is collected once instead of twice: the second collection
+ * moves so many objects that it blocks the event loop for 58 ms with 200,000 pairs. And undici's HTTP parser is not
+ * compiled a second time for speed: that takes a tenth of a second and 23 MB, of which a good part is kept, and makes no
  * difference here.
  */
 const memoryFlags = [

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 
-/** In the column `Flags` of /proc/net/unix: the socket listens. One that was accepted, or waits for that, has the path, too. */
-const listens = '00010000';
+/** `Flags` of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`). Connections, accepted or waiting, have the same path. */
+const listeningFlags = '00010000';
 
 /**
  * The process that listens on a unix socket, as Linux shows it below /proc.
@@ -10,22 +10,31 @@ const listens = '00010000';
  * @returns undefined if there is none, or it is another user's, or this is not Linux.
  */
 export function listeningProcess(socketPath: string): number | undefined {
-  const sockets = new Set(listeningInodes(socketPath).map((inode) => `socket:[${inode}]`));
-  if (sockets.size === 0) return undefined;
-  const listening = processes().filter((pid) => descriptors(pid).some((open) => sockets.has(open)));
-  // Where a process took over the path while an earlier one still runs, clients reach the one that started last.
-  return listening.toSorted((a, b) => startOf(b) - startOf(a))[0];
+  const sockets = listeningInodes(socketPath).map((inode) => `socket:[${inode}]`);
+  if (sockets.length === 0) return undefined;
+  const open = processes().map((pid) => ({ pid, descriptors: new Set(descriptors(pid)) }));
+  // children may have inherited the socket
+  const owners = sockets.flatMap((socket) =>
+    byStart(open.filter(({ descriptors }) => descriptors.has(socket)).map(({ pid }) => pid)).slice(0, 1),
+  );
+  // if several processes have bound the path, clients reach the last to bind it, normally the one that started last
+  return byStart(owners).at(-1);
 }
 
 /** Some Go drivers bind to `//path`. */
 function listeningInodes(socketPath: string): string[] {
   return read(() => readFileSync('/proc/net/unix', 'utf8').split('\n'), [])
     .map((line) => line.trim().split(/\s+/))
-    .filter(([, , , flags, , , , at = '']) => flags === listens && path.normalize(at) === socketPath)
+    .filter(([, , , flags, , , , at = '']) => flags === listeningFlags && path.normalize(at) === socketPath)
     .map(([, , , , , , inode = '']) => inode);
 }
 
-/** In clock ticks since the system started: `starttime` of /proc/PID/stat, whose second field may hold blanks. */
+/** Those that started earlier first. */
+function byStart(pids: readonly number[]): number[] {
+  return pids.toSorted((a, b) => startOf(a) - startOf(b) || a - b);
+}
+
+/** In clock ticks since the system started: `starttime` of /proc/PID/stat, whose second field may contain spaces. */
 function startOf(pid: number): number {
   const stat = read(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), '');
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? 0);

@@ -4,14 +4,16 @@ import { glob } from 'node:fs/promises';
 export const defaultFolders: readonly string[] = ['test/unit', 'test/integration', 'test/sandbox'];
 
 /**
- * @param folders - relative to `root`.
+ * @param paths - of folders and test files, relative to `root`.
  * @returns paths relative to `root`, sorted.
- * @throws when a folder has no tests.
+ * @throws when there is no test file in one of them.
  */
-export async function testsOf(root: string, folders: readonly string[]): Promise<string[]> {
-  const files = await Promise.all(folders.map((folder) => matching(root, `${folder}/**/*.test.ts`)));
-  const empty = folders.find((_, index) => files[index]?.length === 0);
-  if (empty !== undefined) throw new Error(`no *.test.ts in the folder ${empty}`);
+export async function testsOf(root: string, paths: readonly string[]): Promise<string[]> {
+  const files = await Promise.all(
+    paths.map((each) => matching(root, each.endsWith('.test.ts') ? each : `${each}/**/*.test.ts`)),
+  );
+  const empty = paths.find((_, index) => files[index]?.length === 0);
+  if (empty !== undefined) throw new Error(`no test files (*.test.ts) in ${empty}`);
   return [...new Set(files.flat())].toSorted();
 }
 

@@ -47,7 +47,7 @@ export interface RevokeContext extends ProvisionContext {
  */
 export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 'provision'> {
   /**
-   * Decides what to create. Writes nothing, and changes nothing at the backend; called again until a request of a plan has been sent to the backend.
+   * Decides what to create. Writes nothing, and changes nothing at the backend; called again until a request for a plan has been sent to the backend.
    * A plan with anything that JSON does not give back as it was, such as a Date or a bigint, is refused: the attempt fails.
    *
    * @throws {ProvisionError} and {IgnoredError} as `Provisioner.provision` does.

@@ -227,14 +227,18 @@ export class SidecarStatus implements Disposable {
   }
 }
 
-/** Oldest first. Goes through all claims of the cluster, in slices. */
+/** Oldest first, then by name. Goes through all claims of the cluster, in slices. */
 async function waitingClaims(controller: ControllerStatus): Promise<ReportedClaim[]> {
   const claims: ReportedClaim[] = [];
   for (const claim of controller.waitingClaims()) {
     if (claim !== undefined) claims.push(reported(claim));
     if (sliceSpent()) await nextSlice();
   }
-  return claims.sort((a, b) => (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0));
+  const order = ({ createdAt, namespace, name }: ReportedClaim): string => `${createdAt} ${namespace}/${name}`;
+  return claims.sort((a, b) => {
+    const [one, other] = [order(a), order(b)];
+    return one < other ? -1 : one > other ? 1 : 0;
+  });
 }
 
 function reported({ wait, ...claim }: ClaimProgress): ReportedClaim {

@@ -76,7 +76,7 @@ export interface PlannedVolume {
 }
 
 /**
- * Plans a claim's volume: checks the claim, resolves its source, its topology and the secrets, and makes the CreateVolume request and the
+ * Plans a claim's volume: checks the claim, resolves its source, its topology and the secrets, and builds the CreateVolume request and the
  * spec of the PersistentVolume. Writes nothing. A repeat gives the same plan, as long as class, claim and secrets stay the same.
  *
  * @throws {ProvisionError} with the state of the failed step; which of several failures wins is part of the contract.

@@ -1,7 +1,8 @@
+import { fnv1a } from '../../base/fnv1a.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey } from '../kube-object.ts';
-import { PartedMap } from './parted-map.ts';
+import { PartitionedMap } from './partitioned-map.ts';
 import { deepFreeze } from './shared-values.ts';
 
 /** Values under which an object is found; an empty list keeps it out of the index. Integers of 32 bits take the least. */
@@ -19,8 +20,8 @@ type IndexEntry = string | Set<string>;
  * throws, which development and tests use.
  */
 export class Store<T extends KubeObject> implements Lister<T> {
-  readonly #objects = new PartedMap<string, T>();
-  readonly #indexes = new Map<string, { of: IndexFunction<T>; entries: PartedMap<IndexValue, IndexEntry> }>();
+  readonly #objects = new PartitionedMap<string, T>();
+  readonly #indexes = new Map<string, { of: IndexFunction<T>; entries: PartitionedMap<IndexValue, IndexEntry> }>();
   readonly #logger: Logger;
   readonly #freeze: boolean;
   readonly #onChange: OnStoreChange<T> | undefined;
@@ -45,12 +46,12 @@ export class Store<T extends KubeObject> implements Lister<T> {
     return this.#objects.get(key);
   }
 
-  /** In no particular order. Objects may be added and removed meanwhile. */
+  /** In no particular order. Objects may be added and removed during the iteration. */
   list(): Iterable<T> {
     return this.#objects.values();
   }
 
-  /** The present objects, in no particular order. */
+  /** A snapshot of the objects, in no particular order. */
   toArray(): T[] {
     return this.#objects.toArray();
   }
@@ -78,16 +79,16 @@ export class Store<T extends KubeObject> implements Lister<T> {
   /** Adds an index and fills it from the present objects. @throws {Error} when the name is taken. */
   addIndex(name: string, of: IndexFunction<T>): void {
     if (this.#indexes.has(name)) throw new Error(`the index ${JSON.stringify(name)} exists already`);
-    this.#indexes.set(name, { of, entries: new PartedMap() });
+    this.#indexes.set(name, { of, entries: new PartitionedMap() });
     for (const [key, object] of this.#objects) this.#link(key, object, name);
   }
 
   /** Adds the object, or replaces the one with its key, which is returned. */
   set(object: T): T | undefined {
-    const key = objectKey(object);
-    const old = this.#objects.get(key);
+    const [key, hash] = [objectKey(object), objectKeyHash(object)];
+    const old = this.#objects.get(key, hash);
     if (old !== undefined) for (const name of this.#indexes.keys()) this.#unlink(key, old, name);
-    this.#objects.set(key, this.#freeze ? deepFreeze(object) : object);
+    this.#objects.set(key, this.#freeze ? deepFreeze(object) : object, hash);
     for (const name of this.#indexes.keys()) this.#link(key, object, name);
     this.#onChange?.(old, object);
     return old;
@@ -103,7 +104,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     return old;
   }
 
-  #index(name: string): { of: IndexFunction<T>; entries: PartedMap<IndexValue, IndexEntry> } {
+  #index(name: string): { of: IndexFunction<T>; entries: PartitionedMap<IndexValue, IndexEntry> } {
     const index = this.#indexes.get(name);
     if (index === undefined) throw new Error(`there is no index ${JSON.stringify(name)}`);
     return index;
@@ -139,4 +140,9 @@ export class Store<T extends KubeObject> implements Lister<T> {
       return [];
     }
   }
+}
+
+/** That of `objectKey(object)`, without reading the characters of the text that it joins. */
+function objectKeyHash({ metadata: { namespace, name } }: KubeObject): number {
+  return namespace === undefined || namespace === '' ? fnv1a(name) : fnv1a(name, fnv1a('/', fnv1a(namespace)));
 }

@@ -249,7 +249,7 @@ export class ClaimAttempt {
     return undefined;
   }
 
-  /** Reports the beginning, lets the steps make the volume, and saves it. For an attempt that is admitted, or has a record. @throws for a retry. */
+  /** Records the event `Provisioning`, creates the volume through the steps, and saves it. For an attempt that was admitted or has a record. @throws for a retry. */
   async #provisionAndSave(attempt: Attempt, signal: AbortSignal): Promise<Stopped | undefined> {
     const { observer, store, steps, recorder } = this.#options;
     const { claim } = attempt.options;

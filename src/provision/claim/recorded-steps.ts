@@ -184,7 +184,7 @@ export class RecordedSteps implements AttemptSteps {
   /**
    * Calls the backend, which finds what an earlier attempt may have created.
    *
-   * @returns the volume as it is to be saved, or why it is not: its claim was deleted meanwhile.
+   * @returns the volume to save, or `Stopped` if its claim was deleted meanwhile.
    * @throws the error that ends the attempt, after the intent was updated.
    */
   async #create(intent: Intent, signal: AbortSignal): Promise<PersistentVolume | Stopped> {

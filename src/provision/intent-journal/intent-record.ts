@@ -8,7 +8,7 @@ import type { Plan } from '../recoverable.ts';
  * - `create`: the backend is being asked, or will be.
  * - `unclear`: an attempt ended without a clear result.
  * - `delete`: the storage `handle` is being deleted; it must be gone before anything of the same name is made.
- * - `revoked`: it was deleted, and is looked for once more when no call that makes it can be under way any more.
+ * - `revoked`: it was deleted, or was certainly not there, and is revoked once more when no call that makes it can be under way any more.
  * - `stuck`: what is left cannot be found out; `problem` says why.
  * - `unproved`: storage may be left, which a PersistentVolume may have had: it may be kept on purpose; `problem` says more.
  */

@@ -324,7 +324,7 @@ export function quietInMs(intent: Intent, nowMs: number): number {
  * - `other-process`: its record is that of another process, which may be alive.
  * - `late-save`: the API server may still carry out a request that creates its PersistentVolume.
  * - `proof`: what happened to PersistentVolumes is still being read.
- * - `second-look`: it was deleted, and is revoked a second time once no late call can make it again.
+ * - `second-look`: nothing is left of it, and it is revoked a second time once no late call can make it.
  */
 export type WaitReason = (typeof waitReasons)[number];
 

@@ -290,8 +290,8 @@ export class Intents {
   }
 
   /**
-   * Makes a call that asks the backend to make the storage, and sets `mayExist`. Until it ends, the storage of a saved volume of the name
-   * stays. @throws what `call` throws.
+   * Runs `call`, which asks the backend to make the storage, and sets `mayExist`. While it runs, the storage of a saved volume of this name
+   * is not deleted. @throws what `call` throws.
    */
   async withCallUnderWay<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
     intent.mayExist = true;
@@ -402,7 +402,7 @@ export class Intents {
     this.checkOpen(intent);
   }
 
-  /** It was deleted, and is revoked a second time at `lateUntilMs`: until then a late call may make it again. */
+  /** Nothing is left of it. It is revoked a second time at `lateUntilMs`: until then a late call may make it. */
   async revoked(intent: Intent, signal: AbortSignal): Promise<void> {
     const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.deleteSent = false;
@@ -514,8 +514,8 @@ export class Intents {
   }
 
   /**
-   * Closes a record for which nothing is left to do: its volume is saved, or nothing was made. It leaves the memory at once, and its
-   * Lease with one of the next writes, for which nobody waits. Safe to repeat.
+   * Closes a record for which nothing is left to do: its volume is saved, or nothing was made. It is removed from memory at once, and from
+   * its Lease with a later write that is not awaited. Safe to repeat.
    */
   close(intent: Intent): void {
     if (!this.#open.remove(intent)) return;

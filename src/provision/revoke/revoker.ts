@@ -69,6 +69,8 @@ export class Revoker {
   readonly #queue: WorkQueue;
   /** The wait of an intent that was logged last. */
   readonly #logged = new WeakMap<Intent, WaitReason | undefined>();
+  /** Those whose deletion was logged and counted, which happens once. */
+  readonly #reported = new WeakSet<Intent>();
   #slots = new Slots(1);
 
   constructor(options: RevokerOptions) {
@@ -86,7 +88,7 @@ export class Revoker {
   /**
    * Closes the record of a volume that is saved: now, or once `keptForMs` has passed if a call that was given up, or one of another process,
    * may still be under way. Such a call could make storage again that was deleted meanwhile, so while the record is open nothing is deleted.
-   * As with `Intents.close`, nobody waits for the write to its Lease. Safe to repeat.
+   * As with `Intents.close`, the write to its Lease is not awaited. Safe to repeat.
    *
    * @returns whether it was closed now.
    */
@@ -246,14 +248,19 @@ export class Revoker {
     }
     const isSecond = record.phase === 'revoked';
     if (isSecond) await intents.revokesAgain(intent, signal);
+    let isDone = true;
     try {
       await this.#undo(intent, signal);
     } catch (error) {
-      if (isSecond && error instanceof ProvisionError && error.state !== 'in-background') intents.foundNothing(intent);
-      throw error;
+      const isFailure = error instanceof ProvisionError;
+      if (isSecond && isFailure && error.state !== 'in-background') intents.foundNothing(intent);
+      if (!isFailure || error.afterUnclear !== 'absent') throw error;
+      isDone = false;
     }
     intent.pendingSinceMs = undefined;
-    if (!isSecond) {
+    intent.refusedSinceMs = undefined;
+    if (isDone && !this.#reported.has(intent)) {
+      this.#reported.add(intent);
       metrics.revoked();
       logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
     }
@@ -261,8 +268,8 @@ export class Revoker {
   }
 
   /**
-   * Nothing is left: closes the record, or keeps it for a second revoke where a call that ended after the first DeleteVolume may have
-   * made the storage again, also if a later DeleteVolume has succeeded.
+   * Nothing is left now. Closes the record, unless a call that makes the storage may still be under way, or may have ended after the first
+   * DeleteVolume was sent, even if a later DeleteVolume has succeeded: then keeps it for a second revoke.
    */
   async #closeOrRevokeAgain(intent: Intent, signal: AbortSignal): Promise<void> {
     const { intents, provisioner, claims, clock, onReleased } = this.#options;
@@ -341,17 +348,13 @@ export class Revoker {
       return;
     }
     if (!(error instanceof ProvisionError)) throw error;
-    if (error.afterUnclear === 'absent') {
-      await this.#closeOrRevokeAgain(intent, signal);
-      return;
-    }
     // in the phase `delete` it was the deletion that failed, which makes nothing
     if (error.state === 'in-background' && intent.record.phase !== 'delete') {
       intents.unclear(intent);
       if (claims.byIndex(uidIndex, uid).length === 0) intents.awaitOwnCall(intent); // a claim that exists would wait, too
     }
     if (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent)) {
-      await this.#close(intent, signal);
+      await this.#closeOrRevokeAgain(intent, signal);
       return;
     }
     const isUndecided = error.afterUnclear === 'undecidable' || this.#isRefusedForLong(intent, error);

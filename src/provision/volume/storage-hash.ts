@@ -2,6 +2,7 @@
  * What the cache of volumes keeps of their storage: a number for each key, a few bytes where handles have hundreds. Two keys
  * may have the same number, so a volume that is found by it is to be read before anything is concluded.
  */
+import { fnv1a } from '../../base/fnv1a.ts';
 import type { PersistentVolume } from '../objects.ts';
 
 const hashes = Symbol('hashes of storage keys');
@@ -9,11 +10,9 @@ const hashes = Symbol('hashes of storage keys');
 /** A single number by itself, since most volumes have one key. */
 type Hashed = object & { [hashes]?: number | readonly number[] };
 
-/** 32 bits of a key (FNV-1a), as a signed integer: V8 keeps those without an allocation. */
+/** 32 bits of a key, as a signed integer: V8 keeps those without an allocation. */
 export function storageHash(key: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
-  return hash | 0;
+  return fnv1a(key);
 }
 
 /**

@@ -54,7 +54,7 @@ export interface SaveAttempt {
   rejected: () => void;
 }
 
-/** The intent of a volume that the next request may create, where that request is counted; an earlier one may have created it already. */
+/** A volume that the next request may create, and the intent in which that request is counted. An earlier request may have created it already. */
 export interface UnsavedVolume extends Pick<SaveAttempt, 'permit'> {
   found?: undefined;
   intent: Intent;

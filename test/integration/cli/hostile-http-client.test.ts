@@ -48,6 +48,8 @@ describe('the HTTP endpoint withstands', () => {
     const response = await fetch(`http://127.0.0.1:${port}/healthz/leader-election`, {
       headers: { connection: 'close' },
       signal: AbortSignal.timeout(60_000), // on a busy machine; that an answer comes at all is what counts
+    }).catch((cause: unknown) => {
+      throw new Error(`no response; the end of the log of the sidecar:\n${sidecar.process.log().slice(-2000)}`, { cause });
     });
     assert.deepEqual([response.status, await response.text()], [200, 'ok']);
     assert.equal(sidecar.process.running(), true);

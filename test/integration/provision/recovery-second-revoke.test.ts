@@ -58,23 +58,6 @@ describe('a volume that was deleted while a call may still make it', () => {
     await scene.undone();
   });
 
-  test('is found and deleted when that call has made it, although the first revoke failed as certain that nothing was left', async () => {
-    const scene = await recoveryScene();
-    await using rig = scene.rig;
-    const { backend, journal, uid, name, handle } = scene;
-    backend.fulfilSteps.push(unclear());
-    backend.revokeSteps.push(() =>
-      Promise.reject(new ProvisionError('there is none', { state: 'in-background', afterUnclear: 'absent' })),
-    );
-    await rig.start();
-    rig.deleteClaim();
-    await scene.passUntil('the first revoke', () => journal.records.get(uid)?.phase === 'revoked');
-    backend.make(name, 'late');
-    await scene.undone();
-    assert.deepEqual(backend.deleted, [handle]);
-    assert.deepEqual(backend.storage.size, 0);
-  });
-
   test('is found and deleted when that call has made it', async () => {
     const scene = await deletedOnce();
     await using _rig = scene.rig;
@@ -476,4 +459,24 @@ test('a claim whose PersistentVolume disappears while its record is kept for an 
   await scene.passUntil('the volume', () => rig.volume(name));
   assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, handle);
   assert.deepEqual(backend.deleted, []);
+});
+
+test('a volume that the first revoke certainly did not find is revoked again, and deleted if a late call has made it', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, journal, uid, name, handle, seen } = scene;
+  backend.fulfilSteps.push(unclear());
+  backend.revokeSteps.push(() =>
+    Promise.reject(new ProvisionError('there is none', { state: 'in-background', afterUnclear: 'absent' })),
+  );
+  await rig.start();
+  rig.deleteClaim();
+  await scene.passUntil('the first revoke', () => journal.records.get(uid)?.phase === 'revoked');
+  assert.equal(seen.revoked, 0);
+  backend.make(name, 'late');
+  await scene.undone();
+  assert.deepEqual(backend.deleted, [handle]);
+  assert.equal(backend.storage.size, 0);
+  assert.equal(seen.revoked, 1);
+  assert.equal(rig.log.filter(({ message }) => message.startsWith('Deleted the storage')).length, 1);
 });

@@ -30,6 +30,18 @@ describe('Store', () => {
     assert.equal(store.size, 2);
   });
 
+  for (const namespace of [undefined, '', 'ns', 'a-namespace-with-a-long-name', 'ñ']) {
+    test(`finds objects by key in namespace ${namespace ?? 'undefined'}`, () => {
+      const store = new Store<Thing>({ logger: silentLogger });
+      const objects = Array.from({ length: 100 }, (_, index) => thing(`thing-${index}`, [], namespace));
+      for (const object of objects) store.set(object);
+      const before = namespace === undefined || namespace === '' ? '' : `${namespace}/`;
+      for (const object of objects) assert.equal(store.get(`${before}${object.metadata.name}`), object);
+      for (const object of objects) assert.equal(store.delete(`${before}${object.metadata.name}`), object);
+      assert.equal(store.size, 0);
+    });
+  }
+
   test('gives back what was replaced or removed', () => {
     const store = new Store<Thing>({ logger: silentLogger });
     const [old, fresh] = [thing('a', ['1']), thing('a', ['2'])];

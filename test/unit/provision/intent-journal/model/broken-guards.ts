@@ -276,7 +276,7 @@ export const brokenCases: BrokenCase[] = [
         'the next CreateVolume: made-unclear',
         'create claim 0 of class delete',
         'everything is answered',
-        'pause 0', // its next attempt comes when no earlier call can be under way any more
+        'pause 0', // so that the next attempt comes when no earlier call can be under way any more
         '61000 ms pass',
         'the next CreateVolume: internal',
       ],

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { PartedMap } from '../../../../src/kube/cache/parted-map.ts';
+import { PartitionedMap } from '../../../../src/kube/cache/partitioned-map.ts';
 
 const sorted = <T>(values: Iterable<T>): string[] => Array.from(values, (value) => JSON.stringify(value)).toSorted();
 
-/** How many keys are in the largest part, found by the order of the keys: that of a part is the order of insertion. */
+/** The number of keys in each partition. Keys were added in ascending order, and a partition keeps that order, so each descent begins the next one. */
 function ascendingRuns(numbers: Iterable<number>): number[] {
   const runs: number[] = [];
   let before = Infinity;
@@ -17,32 +17,32 @@ function ascendingRuns(numbers: Iterable<number>): number[] {
   return runs;
 }
 
-describe('PartedMap', () => {
-  test('has what a Map has, whatever is set and deleted', () => {
+describe('PartitionedMap', () => {
+  test('holds the same entries as a Map after any series of sets and deletes', () => {
     const key = fc.oneof(fc.string({ maxLength: 3 }), fc.integer({ min: -5, max: 5 }), fc.integer());
     const step = fc.record({ key, value: fc.option(fc.integer(), { nil: undefined }) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const [parted, map] = [new PartedMap<string | number, number>(), new Map<string | number, number>()];
+        const [partitioned, map] = [new PartitionedMap<string | number, number>(), new Map<string | number, number>()];
         for (const { key, value } of steps) {
-          if (value === undefined) assert.equal(parted.delete(key), map.delete(key));
+          if (value === undefined) assert.equal(partitioned.delete(key), map.delete(key));
           else {
-            parted.set(key, value);
+            partitioned.set(key, value);
             map.set(key, value);
           }
-          assert.equal(parted.get(key), map.get(key));
+          assert.equal(partitioned.get(key), map.get(key));
         }
-        assert.equal(parted.size, map.size);
-        assert.deepEqual(sorted(parted), sorted(map));
-        assert.deepEqual(sorted(parted.keys()), sorted(map.keys()));
-        assert.deepEqual(sorted(parted.values()), sorted(map.values()));
-        assert.deepEqual(sorted(parted.toArray()), sorted(map.values()));
+        assert.equal(partitioned.size, map.size);
+        assert.deepEqual(sorted(partitioned), sorted(map));
+        assert.deepEqual(sorted(partitioned.keys()), sorted(map.keys()));
+        assert.deepEqual(sorted(partitioned.values()), sorted(map.values()));
+        assert.deepEqual(sorted(partitioned.toArray()), sorted(map.values()));
       }),
     );
   });
 
-  test('visits each key once that is there all the time, while others come and go', () => {
-    const map = new PartedMap<number, number>();
+  test('visits each key that is present throughout exactly once, while others are added and deleted', () => {
+    const map = new PartitionedMap<number, number>();
     for (let key = 0; key < 1000; key++) map.set(key, key);
     const visited: number[] = [];
     for (const key of map.keys()) {
@@ -65,8 +65,8 @@ describe('PartedMap', () => {
     'multiples of 2^16': (index: number) => index * 65536,
     'numbers of 32 bits': (index: number) => Math.imul(index, 0x9e3779b1),
   })) {
-    test(`has about as many keys in each part: ${what}`, () => {
-      const map = new PartedMap<string | number, number>();
+    test(`spreads keys evenly: ${what}`, () => {
+      const map = new PartitionedMap<string | number, number>();
       for (let index = 0; index < 32_000; index++) map.set(keyOf(index), index);
       const parts = ascendingRuns(map.values());
       assert.equal(parts.length, 16);
