@@ -255,8 +255,8 @@ describe('watching', () => {
       apiVersion: 'v1',
       metadata: { resourceVersion: api.server.resourceVersion, creationTimestamp: null },
     });
+    const before = api.server.resourceVersion;
     await api.post(paths.claims, claim('elsewhere'));
-    const before = object.metadata.resourceVersion;
     let later = await watch.event();
     while (later.object.metadata.resourceVersion === before) later = await watch.event(); // sent before the change
     assert.deepEqual([later.type, later.object.metadata.resourceVersion], ['BOOKMARK', api.server.resourceVersion]);
