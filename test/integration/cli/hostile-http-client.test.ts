@@ -20,7 +20,13 @@ describe('the HTTP endpoint withstands', () => {
   before(async () => {
     port = await freePort();
     sidecar = await startSidecar({
-      flags: ['--leader-election', `--http-endpoint=127.0.0.1:${port}`, '--enable-pprof'],
+      flags: [
+        '--leader-election',
+        '--leader-election-lease-duration=2m', // on a busy machine the floods take longer than the default
+        '--leader-election-renew-deadline=90s',
+        `--http-endpoint=127.0.0.1:${port}`,
+        '--enable-pprof',
+      ],
       // As in the image: a heap that gives back what it does not need, and an end to it.
       nodeFlags: ['--max-semi-space-size=4', '--heap-growing-percent=100', '--max-old-space-size=200'],
     });
@@ -49,7 +55,9 @@ describe('the HTTP endpoint withstands', () => {
       headers: { connection: 'close' },
       signal: AbortSignal.timeout(60_000), // on a busy machine; that an answer comes at all is what counts
     }).catch((cause: unknown) => {
-      throw new Error(`no response; the end of the log of the sidecar:\n${sidecar.process.log().slice(-2000)}`, { cause });
+      throw new Error(`no response; the end of the log of the sidecar:\n${sidecar.process.log().slice(-2000)}`, {
+        cause,
+      });
     });
     assert.deepEqual([response.status, await response.text()], [200, 'ok']);
     assert.equal(sidecar.process.running(), true);
