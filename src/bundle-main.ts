@@ -10,7 +10,7 @@ import { BundledProgram } from './base/bundled-program.ts';
 
 /**
  * The heap may double between two collections. An idle process is collected once instead of twice: the second collection
- * moves so many objects that it blocks the event loop for 58 ms with 200,000 pairs. And undici's HTTP parser is not
+ * moves so many objects that it blocks the event loop for 74 ms with 200,000 pairs. And undici's HTTP parser is not
  * compiled a second time for speed: that takes a tenth of a second and 23 MB, of which a good part is kept, and makes no
  * difference here.
  */
