@@ -4,8 +4,8 @@ import { limitOf } from '../container-limit.ts';
 import { defineFinding } from './preflight-finding.ts';
 
 /** Of docs/scale.md: CPU time to fill the caches of 50,000 volumes with their claims, in seconds. */
-const cpuSeconds = 2.3;
-/** Below this many CPUs a start takes half a minute. */
+const cpuSeconds = 4.2;
+/** Below this many CPUs a start takes more than 40 s. */
 const leastCpus = 0.1;
 
 export const cpuLimit = defineFinding({

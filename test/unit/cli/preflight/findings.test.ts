@@ -163,7 +163,7 @@ const cases: readonly Case[] = [
     name: 'hardly any CPU',
     driver: { container: { resources: { limits: { cpu: '20m' } } } },
     want: ['warning cpu'],
-    says: /a start takes about 115 s/,
+    says: /a start takes about 210 s/,
   },
   {
     name: 'replicas of which none leads',

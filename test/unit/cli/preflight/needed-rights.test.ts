@@ -86,6 +86,6 @@ test('a memory limit that leaves room for some volumes is above what was measure
 
 test('the figures for memory and CPU are those of docs/scale.md', () => {
   const page = read('docs/scale.md');
-  assert.match(page, /\*\*Memory\*\* is 85 MB and about 1\.1 kB per pair/);
-  assert.match(page, /^\| 50,000 +\| 2\.3 s /m);
+  assert.match(page, /\*\*Memory\*\* is 85 MB and about 1\.2 kB per pair/);
+  assert.match(page, /^\| 50,000 +\| 4\.2 s /m);
 });
