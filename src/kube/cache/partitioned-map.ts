@@ -1,4 +1,4 @@
-import { fnv1a } from '../../base/fnv1a.ts';
+import { fnv1a } from '../../base/text-hash.ts';
 
 const partitionBits = 4;
 const partitionCount = 2 ** partitionBits;

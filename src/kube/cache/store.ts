@@ -1,4 +1,4 @@
-import { fnv1a } from '../../base/fnv1a.ts';
+import { fnv1a } from '../../base/text-hash.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Lister } from './lister.ts';
 import { type KubeObject, objectKey } from '../kube-object.ts';

@@ -2,7 +2,7 @@
  * What the cache of volumes keeps of their storage: a number for each key, a few bytes where handles have hundreds. Two keys
  * may have the same number, so a volume that is found by it is to be read before anything is concluded.
  */
-import { fnv1a } from '../../base/fnv1a.ts';
+import { fnv1a } from '../../base/text-hash.ts';
 import type { PersistentVolume } from '../objects.ts';
 
 const hashes = Symbol('hashes of storage keys');
