@@ -1,5 +1,6 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 /** A cluster with the NFS provisioner, for tests about claims that become exports. */
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -157,9 +158,13 @@ export class NfsScene implements AsyncDisposable {
     return readFile(join(this.rig.exports, 'vfs.conf'), 'utf8');
   }
 
-  /** Of the ganesha that runs now. */
+  /** Of the ganesha that runs now, or starts: its file is empty, or not there, before it has written it. */
   async ganeshaPid(): Promise<number> {
-    return Number(await readFile(join(this.rig.folder, 'ganesha.pid'), 'utf8'));
+    return await eventually(async () => {
+      const text = await readFile(join(this.rig.folder, 'ganesha.pid'), 'utf8');
+      assert.match(text, /^\s*\d+\s*$/);
+      return Number(text);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
