@@ -69,8 +69,8 @@ export class Revoker {
   readonly #queue: WorkQueue;
   /** The wait of an intent that was logged last. */
   readonly #logged = new WeakMap<Intent, WaitReason | undefined>();
-  /** Those whose deletion was logged and counted, which happens once. */
-  readonly #reported = new WeakSet<Intent>();
+  /** Those whose first revoke has found nothing: if the second one deletes, that is the deletion that is logged and counted. */
+  readonly #notFound = new WeakSet<Intent>();
   #slots = new Slots(1);
 
   constructor(options: RevokerOptions) {
@@ -256,11 +256,11 @@ export class Revoker {
       if (isSecond && isFailure && error.state !== 'in-background') intents.foundNothing(intent);
       if (!isFailure || error.afterUnclear !== 'absent') throw error;
       isDone = false;
+      this.#notFound.add(intent);
     }
     intent.pendingSinceMs = undefined;
     intent.refusedSinceMs = undefined;
-    if (isDone && !this.#reported.has(intent)) {
-      this.#reported.add(intent);
+    if (isDone && (!isSecond || this.#notFound.delete(intent))) {
       metrics.revoked();
       logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
     }

@@ -480,3 +480,17 @@ test('a volume that the first revoke certainly did not find is revoked again, an
   assert.equal(seen.revoked, 1);
   assert.equal(rig.log.filter(({ message }) => message.startsWith('Deleted the storage')).length, 1);
 });
+
+test('a volume that an earlier process has deleted is revoked again without another report of its deletion', async () => {
+  const scene = await recoveryScene({
+    found: (uid) => [{ record: leftRecord(uid, { phase: 'revoked' }), owner: 'own' }],
+  });
+  await using rig = scene.rig;
+  const { backend, seen } = scene;
+  rig.deleteClaim();
+  await rig.start();
+  await scene.undone();
+  assert.ok(backend.revokes.length > 0);
+  assert.equal(seen.revoked, 0);
+  assert.equal(rig.log.filter(({ message }) => message.startsWith('Deleted the storage')).length, 0);
+});
