@@ -24,6 +24,7 @@ export interface MeasuredTestsOptions {
 export class MeasuredTests {
   readonly #options: MeasuredTestsOptions;
   readonly #known = new Map<string, MeasuredTest>();
+  readonly #underWay = new Map<string, Promise<MeasuredTest>>();
 
   constructor(options: MeasuredTestsOptions) {
     this.#options = options;
@@ -44,9 +45,16 @@ export class MeasuredTests {
     return this.#known.get(test);
   }
 
+  /** Measures it once, also if another job asks for it meanwhile. */
   async measure(test: string, copy: WorkingCopy, signal: AbortSignal): Promise<MeasuredTest> {
-    const known = this.#known.get(test);
+    const known = this.#known.get(test) ?? this.#underWay.get(test);
     if (known !== undefined) return known;
+    const measured = this.#measure(test, copy, signal).finally(() => this.#underWay.delete(test));
+    this.#underWay.set(test, measured);
+    return measured;
+  }
+
+  async #measure(test: string, copy: WorkingCopy, signal: AbortSignal): Promise<MeasuredTest> {
     const { limitMs } = this.#options;
     const folder = await mkdtemp(path.join(path.dirname(copy.folder), 'coverage-'));
     try {

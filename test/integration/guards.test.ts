@@ -8,6 +8,7 @@ import { breakGuard, type Verdict } from '../../scripts/guards/break-guard.ts';
 import { findGuards } from '../../scripts/guards/find-guards.ts';
 import { MeasuredTests } from '../../scripts/guards/measured-tests.ts';
 import { textOf } from '../../scripts/guards/report.ts';
+import type { WorkingCopy } from '../../scripts/guards/working-copy.ts';
 
 const source = `export function f(a: number): string {
   if (a === 1) return 'one';
@@ -33,7 +34,8 @@ const files = {
   'test/unit/failing.test.ts': `import '../../src/program.ts';\nthrow new Error('always');\n`,
 };
 
-async function verdictsOfAll(): Promise<{ verdicts: Verdict[]; left: string }> {
+/** A checkout with these files, for as long as `use` needs it. */
+async function inCheckout<T>(use: (copy: WorkingCopy) => Promise<T>): Promise<T> {
   const root = await mkdtemp(path.join(tmpdir(), 'g-'));
   try {
     const copy = { folder: path.join(root, 'copy'), temporary: path.join(root, 'tmp'), programs: path.join(root, 'p') };
@@ -41,15 +43,25 @@ async function verdictsOfAll(): Promise<{ verdicts: Verdict[]; left: string }> {
       await mkdir(path.join(copy.folder, path.dirname(name)), { recursive: true });
       await writeFile(path.join(copy.folder, name), text);
     }
-    const measured = new MeasuredTests({ root: copy.folder, sources: '', limitMs: 600_000 });
-    const tests = ['test/unit/failing.test.ts', 'test/unit/f.test.ts'];
-    const options = { copy, tests, measured, limitMs: 600_000, signal: new AbortController().signal };
-    const found: Verdict[] = [];
-    for (const guard of findGuards('src/f.ts', source)) found.push(await breakGuard(guard, options));
-    return { verdicts: found, left: await readFile(path.join(copy.folder, 'src/f.ts'), 'utf8') };
+    return await use(copy);
   } finally {
     await rm(root, { recursive: true });
   }
+}
+
+function measuredTests(copy: WorkingCopy): MeasuredTests {
+  return new MeasuredTests({ root: copy.folder, sources: '', limitMs: 600_000 });
+}
+
+function verdictsOfAll(): Promise<{ verdicts: Verdict[]; left: string }> {
+  return inCheckout(async (copy) => {
+    const tests = ['test/unit/failing.test.ts', 'test/unit/f.test.ts'];
+    const { signal } = new AbortController();
+    const options = { copy, tests, measured: measuredTests(copy), limitMs: 600_000, signal };
+    const found: Verdict[] = [];
+    for (const guard of findGuards('src/f.ts', source)) found.push(await breakGuard(guard, options));
+    return { verdicts: found, left: await readFile(path.join(copy.folder, 'src/f.ts'), 'utf8') };
+  });
 }
 
 describe('a broken guard', () => {
@@ -83,3 +95,12 @@ describe('a broken guard', () => {
 
   test('is restored afterwards', () => assert.equal(left, source));
 });
+
+test('a test file that two jobs ask for at the same time is measured once', () =>
+  inCheckout(async (copy) => {
+    const measured = measuredTests(copy);
+    const measure = () => measured.measure('test/unit/f.test.ts', copy, new AbortController().signal);
+    const [one, other] = await Promise.all([measure(), measure()]);
+    assert.equal(one.outcome, 'passed');
+    assert.equal(other, one);
+  }));
