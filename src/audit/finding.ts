@@ -1,3 +1,5 @@
+import { compareBytes } from '../base/compare-bytes.ts';
+
 /**
  * What an audit says about one volume or record, the worst first.
  *
@@ -62,13 +64,9 @@ export function findingKey({ state, volumeId, persistentVolumes, record }: Findi
 /** The worst first, and within a state by id and name. */
 export function compareFindings(a: Finding, b: Finding): number {
   const rank = findingStates.indexOf(a.state) - findingStates.indexOf(b.state);
-  return rank || compareTexts(sortText(a), sortText(b));
+  return rank || compareBytes(sortText(a), sortText(b));
 }
 
 function sortText({ volumeId = '', persistentVolumes = [], record = '' }: Finding): string {
   return [volumeId, ...persistentVolumes, record].join('\0');
-}
-
-function compareTexts(a: string, b: string): number {
-  return a < b ? -1 : a === b ? 0 : 1;
 }

@@ -1,3 +1,4 @@
+import { compareBytes } from '../../base/compare-bytes.ts';
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { StatusReport } from '../../diagnostics/status-page/status-report.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
@@ -36,10 +37,7 @@ function mostUrgent(volumes: readonly ReleasedVolume[]): ReleasedVolume[] {
 
 function byUrgency(a: ReleasedVolume, b: ReleasedVolume): number {
   const urgency = Number(isFailing(b)) - Number(isFailing(a));
-  if (urgency !== 0) return urgency;
-  const [releasedA, releasedB] = [a.releasedAt ?? '', b.releasedAt ?? ''];
-  if (releasedA !== releasedB) return releasedA < releasedB ? -1 : 1;
-  return a.name < b.name ? -1 : 1;
+  return urgency || compareBytes(a.releasedAt ?? '', b.releasedAt ?? '') || compareBytes(a.name, b.name);
 }
 
 /** Also while the next attempt is made: until one succeeds. */

@@ -2,6 +2,7 @@
 import os from 'node:os';
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import type { Clock } from '../../base/clock.ts';
+import { compareBytes } from '../../base/compare-bytes.ts';
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Driver } from '../../csi/driver.ts';
@@ -235,10 +236,7 @@ async function waitingClaims(controller: ControllerStatus): Promise<ReportedClai
     if (sliceSpent()) await nextSlice();
   }
   const order = ({ createdAt, namespace, name }: ReportedClaim): string => `${createdAt} ${namespace}/${name}`;
-  return claims.sort((a, b) => {
-    const [one, other] = [order(a), order(b)];
-    return one < other ? -1 : one > other ? 1 : 0;
-  });
+  return claims.sort((a, b) => compareBytes(order(a), order(b)));
 }
 
 function reported({ wait, ...claim }: ClaimProgress): ReportedClaim {
