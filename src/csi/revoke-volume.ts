@@ -1,4 +1,4 @@
-/** Undoes a plan: finds the volume that an earlier attempt may have made, and deletes it. */
+/** Revokes a plan: finds the volume that an earlier attempt may have made, and deletes it. */
 import type { Permit } from '../base/permit.ts';
 import { isUnservedResource, NotFoundError } from '../kube/client/api-error.ts';
 import { ProvisionError } from '../provision/provisioner.ts';

@@ -76,7 +76,7 @@ export function makeControllerParts(
     sharedStorage: storage.sharedStorage,
     lastErrors: shared.volumeErrors,
     traces: shared.deletionTraces,
-    lateCallsMs: (name) => intents.lateCallsMs(name),
+    lateCallsMs: (name) => intents.lateCalls.msAfterClosing(name),
     quiet: new QuietVolumes({
       ...base,
       quietInMs: (name) => intents.quietInMs(name),

@@ -1,6 +1,6 @@
 /**
  * A provisioner whose attempts survive a crash: the controller records the plan of a volume before anything is made, and
- * fulfils or undoes it later, even in another process, or after claim and class are gone.
+ * fulfils or revokes it later, even in another process, or after claim and class are gone.
  */
 import type { BackendProgress } from './backend-progress.ts';
 import type { PersistentVolume } from './objects.ts';

@@ -44,7 +44,7 @@ export interface ReportedClaim {
   readonly lastError:
     { readonly message: string; readonly kind: 'failed' | 'waiting'; readonly atMs: number } | undefined;
   readonly nextTryInMs: number | undefined;
-  /** What a former attempt for it waits for, before it is undone. */
+  /** What a former attempt for it waits for, before it is revoked. */
   readonly wait?: Pick<ReportedWait, 'reason'> & { readonly endsInMs: number | undefined };
 }
 
@@ -71,7 +71,7 @@ export const waitReasons = [
   'other-process',
   'late-save',
   'proof',
-  'second-look',
+  'second-revoke',
   'shared-storage',
   'journal-rights',
 ] as const;

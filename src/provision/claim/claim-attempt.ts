@@ -74,7 +74,7 @@ export interface ClaimAttemptOptions {
 
 /**
  * What an attempt ended with, unless it is to be retried: then it throws. `recovered`: an earlier attempt is recorded, for which no new one
- * is needed: it is settled, or is being saved or undone in the background. `stopped`: there is no volume, and no retry until something
+ * is needed: it is settled, or is being saved or revoked in the background. `stopped`: there is no volume, and no retry until something
  * changes.
  */
 export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped';

@@ -49,7 +49,7 @@ export interface ClaimProgress {
   readonly nextTryInMs: number | undefined;
   /** For how long a worker has had it, in milliseconds; undefined: none has it. */
   readonly syncingForMs: number | undefined;
-  /** What its open record waits for: that of a former attempt is undone first. Undefined: nothing. */
+  /** What its open record waits for: that of a former attempt is revoked first. Undefined: nothing. */
   readonly wait: DeliberateWait | undefined;
 }
 

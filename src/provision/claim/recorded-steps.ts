@@ -18,7 +18,7 @@ import type { DeletionGuard } from '../revoke/deletion-guard.ts';
 import { waitingReason } from '../event-reasons.ts';
 import { uidIndex } from '../cache/informers.ts';
 import type { IntentRecord, VolumeTemplate } from '../intent-journal/intent-record.ts';
-import { type Intent, isBeingUndone } from '../intents/intent.ts';
+import { type Intent, isBeingRevoked } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import { checkPlan } from '../intents/plain-plan.ts';
 import { noteFailure, reportStuck } from './note-failure.ts';
@@ -90,7 +90,7 @@ export class RecordedSteps implements AttemptSteps {
     const intent = intents.get(uid);
     if (intent === undefined) return 'nothing-to-do';
     const { record } = intent;
-    if (isBeingUndone(intent, clock.monotonicMs()) || intent.served) return 'nothing-to-do';
+    if (isBeingRevoked(intent, clock.monotonicMs()) || intent.served) return 'nothing-to-do';
     const wish = await claimWish(record, claim, {
       isKnownProvisioner,
       qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
@@ -104,7 +104,7 @@ export class RecordedSteps implements AttemptSteps {
       if (record.phase !== 'unproved') revoker.add(intent);
       return 'nothing-to-do';
     }
-    if (isBeingUndone(intent, clock.monotonicMs())) return 'nothing-to-do'; // the second revoke has begun meanwhile
+    if (isBeingRevoked(intent, clock.monotonicMs())) return 'nothing-to-do'; // the second revoke has begun meanwhile
     intent.revoking = false;
     if (store.isUnsaved(record.volume.name)) return 'nothing-to-do';
     try {
@@ -208,7 +208,7 @@ export class RecordedSteps implements AttemptSteps {
     }
     if (!intents.isOpen(intent)) await intents.reopen(intent, made.spec, signal);
     if (this.#cached(intent) === undefined) {
-      intents.unclear(intent); // the sync that the deletion has queued undoes it
+      intents.unclear(intent); // the sync that the deletion has queued revokes it
       return claimGone;
     }
     intents.made(intent);

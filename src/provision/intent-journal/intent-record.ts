@@ -42,7 +42,7 @@ export interface VolumeTemplate {
   >;
 }
 
-/** One volume that is to be made, or undone. Plain data without secrets. There is at most one for a claim. */
+/** One volume that is to be created, or revoked. Plain data without secrets. There is at most one for a claim. */
 export interface IntentRecord {
   claim: { namespace: string; name: string; uid: string };
   volume: VolumeTemplate;

@@ -29,7 +29,7 @@ export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wal
     registry,
     labels: ['reason'],
     name: 'intent_journal_waiting_records',
-    help: 'Open records that are to be undone or closed and wait deliberately, by what for',
+    help: 'Open records that are to be revoked or closed and wait deliberately, by what for',
     collect: (family) => {
       for (const [reason, count] of waiting()) family.set({ reason }, count);
     },

@@ -2,8 +2,9 @@ import { orderOf } from '../../kube/client/resource-version.ts';
 import type { FoundIntent } from '../intent-journal/intent-journal.ts';
 import type { ReportReason } from '../intent-journal/journal-metrics.ts';
 import { type IntentRecord, isLeftAlonePhase } from '../intent-journal/intent-record.ts';
+import { holdMs, lateUntil, maxHoldMs } from './call-times.ts';
 
-/** One volume in progress, or being undone. */
+/** One volume that is being created, or revoked. */
 export interface Intent {
   /** As it is in the journal; replaced as a whole. */
   record: IntentRecord;
@@ -47,7 +48,7 @@ export interface Intent {
   unread: { firstMs: number; lastMs: number } | undefined;
   /** Monotonic time since which a proof is waited for. */
   pendingSinceMs: number | undefined;
-  /** Monotonic time since which every attempt to undo it has failed for good; undefined: the last one did not. */
+  /** Monotonic time since which every attempt to revoke it has failed for good; undefined: the last one did not. */
   refusedSinceMs: number | undefined;
   /** Why it was reported as stuck in this process. */
   reportedAs: ReportReason | undefined;
@@ -63,7 +64,7 @@ export interface Intent {
   /** It is left to the revoker; the claim waits, but not for a second revoke. */
   revoking: boolean;
   /**
-   * Nothing is deleted before this monotonic time, so that the calls of other processes, or of an attempt to undo it, have ended: one
+   * Nothing is deleted before this monotonic time, so that the calls of other processes, or of an attempt to revoke it, have ended: one
    * that completes after the deletion makes the storage again.
    */
   deleteNotBeforeMs: number;
@@ -80,45 +81,6 @@ export interface Intent {
   reportOnly: string | undefined;
 }
 
-/** By what the calls of an intent are timed, in milliseconds. */
-export interface CallTimes {
-  /** Monotonic. */
-  readonly nowMs: number;
-  /** How long a call to the backend may take. */
-  readonly maxCallMs: number;
-}
-
-/**
- * How long a process whose record was adopted by another may go on before its watch shows that the claim is served or gone, in
- * milliseconds.
- */
-const noticeMs = 10_000;
-
-/**
- * Max time for which a deletion waits until no call can make the storage again, in milliseconds: by then the calls of a dead process
- * have lost their connection, and what a slower call makes again is found by the second revoke, or by audit.
- */
-const maxHoldMs = 60_000;
-
-/** A backend that takes longer to read what it was sent has stalled, in milliseconds; a quarter of the time of a call, if that is less. */
-const promptMs = 1000;
-
-/** A call that nobody waits for any more ends within this multiple of the time that a call may take. */
-const lateFactor = 1.5;
-
-/**
- * How long nothing is deleted after a take-over, in milliseconds. Where every call has ended by then, the storage is deleted once: a
- * second revoke, which can find storage by its name only by making it, is not needed.
- */
-export function holdMs(maxCallMs: number): number {
-  return Math.min(lateFactor * maxCallMs, maxHoldMs);
-}
-
-/** When a call that has just ended without a clear result can no longer run at the backend, in monotonic milliseconds. */
-export function lateUntil(nowMs: number, maxCallMs: number): number {
-  return nowMs + lateFactor * maxCallMs;
-}
-
 /** For how long the API server may still carry out a request that was aborted, in milliseconds. */
 export const lateSaveMs = 65_000;
 
@@ -130,7 +92,7 @@ export function isLeftAlone({ record: { phase } }: Intent): boolean {
   return isLeftAlonePhase(phase);
 }
 
-/** Monotonic time from which on an intent may be undone, in milliseconds. */
+/** Monotonic time from which on an intent may be revoked, in milliseconds. */
 export function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs }: Intent): number {
   return Math.max(deleteNotBeforeMs, mayBeSavedUntilMs, record.phase === 'revoked' ? lateUntilMs : -Infinity);
 }
@@ -139,7 +101,7 @@ export function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, la
 export function mayBeSavedLate(intent: Intent, nowMs: number): boolean {
   const { unclearSaves, served, revoking, mayBeSavedUntilMs } = intent;
   if (unclearSaves === 0 || served || isLeftAlone(intent)) return false;
-  return !revoking || mayBeSavedUntilMs > nowMs; // nothing is sent any more for what is being undone
+  return !revoking || mayBeSavedUntilMs > nowMs; // nothing is sent any more for what is being revoked
 }
 
 /**
@@ -151,7 +113,7 @@ export function needsNoSecondRevoke({ lateUntilMs, firstDeleteAtMs }: Intent, no
 }
 
 /** The revoker may be at work on it: a claim that wants the volume waits. It does not wait until a second revoke is due. */
-export function isBeingUndone(intent: Intent, nowMs: number): boolean {
+export function isBeingRevoked(intent: Intent, nowMs: number): boolean {
   return intent.revoking && (intent.record.phase !== 'revoked' || revocableAtMs(intent) <= nowMs);
 }
 
@@ -226,74 +188,6 @@ export function foundIntent(
   };
 }
 
-/** Its record was taken over from a process that may be alive: it may be in a call, or begin one before it notices. */
-export function takenOver(intent: Intent, times: CallTimes): void {
-  intent.owner = 'taken-over';
-  expectCallOfOther(intent, times);
-}
-
-/** The other process makes its last call before it notices. */
-function expectCallOfOther(intent: Intent, { nowMs, maxCallMs }: CallTimes): void {
-  intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs + noticeMs, maxCallMs));
-}
-
-/** The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. */
-export function keepForOthers(intent: Intent, times: CallTimes): void {
-  if (intent.owner !== 'taken-over') return;
-  const endMs = times.nowMs + holdMs(noticeMs + times.maxCallMs);
-  intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, endMs);
-  intent.keptUntilMs = Math.max(intent.keptUntilMs, endMs);
-  expectCallOfOther(intent, times);
-}
-
-/**
- * A call of an earlier attempt for the same name, whose record is closed, may still run at the backend until `untilMs`, in monotonic
- * milliseconds; undefined: there is none.
- */
-export function expectLateCall(intent: Intent, untilMs: number | undefined, { nowMs, maxCallMs }: CallTimes): void {
-  if (untilMs === undefined) return;
-  intent.lateUntilMs = Math.max(intent.lateUntilMs, untilMs);
-  intent.keptUntilMs = Math.max(intent.keptUntilMs, Math.min(untilMs, nowMs + holdMs(maxCallMs)));
-}
-
-/**
- * A call that makes the storage has ended without a clear result. If the volume is saved by a later call and then released, its
- * storage is kept until the first one can no longer run at the backend, but for no longer than after a take-over.
- */
-export function noteUnclear(intent: Intent, { nowMs, maxCallMs }: CallTimes): void {
-  intent.exhausted = false;
-  intent.unclearAtMs = nowMs;
-  intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(nowMs, maxCallMs));
-  intent.keptUntilMs = Math.max(intent.keptUntilMs, nowMs + holdMs(maxCallMs));
-}
-
-/** A call was given up that the backend may not have read yet. */
-export function noteUnread(intent: Intent, nowMs: number): void {
-  intent.unread = { firstMs: intent.unread?.firstMs ?? nowMs, lastMs: nowMs };
-}
-
-/**
- * What was given up has been read by now. If that took long, the backend has stalled, and may have begun the calls only when it resumed: then
- * they may take as long as a call that is sent now and given up.
- */
-export function noteRead(intent: Intent, { nowMs, maxCallMs }: CallTimes): void {
-  const { firstMs = nowMs } = intent.unread ?? {};
-  intent.unread = undefined;
-  if (nowMs - firstMs <= Math.min(promptMs, maxCallMs / 4)) return;
-  const endMs = lateUntil(nowMs + maxCallMs, maxCallMs);
-  intent.lateUntilMs = Math.max(intent.lateUntilMs, endMs);
-  intent.keptUntilMs = Math.max(intent.keptUntilMs, Math.min(endMs, nowMs + maxHoldMs));
-}
-
-/**
- * The last attempt to undo it had no clear result: its call may still make the storage, and an earlier deletion would need a second
- * revoke. So the next attempt waits until that call has ended, unless this takes longer than `maxHoldMs`.
- */
-export function awaitOwnCall(intent: Intent, nowMs: number): void {
-  if (intent.lateUntilMs - nowMs > maxHoldMs) return;
-  intent.deleteNotBeforeMs = Math.max(intent.deleteNotBeforeMs, intent.lateUntilMs);
-}
-
 /**
  * For how long a call that was given up, or one of another process, may make the storage of a saved volume again, in milliseconds; 0 or
  * less: none can. While the backend may not have read such a call, for a minute at most, a short pause after which to check again.
@@ -324,13 +218,13 @@ export function quietInMs(intent: Intent, nowMs: number): number {
  * - `other-process`: its record is that of another process, which may be alive.
  * - `late-save`: the API server may still carry out a request that creates its PersistentVolume.
  * - `proof`: what happened to PersistentVolumes is still being read.
- * - `second-look`: nothing is left of it, and it is revoked a second time once no late call can make it.
+ * - `second-revoke`: nothing is left of it, and it is revoked a second time once no late call can make it.
  */
 export type WaitReason = (typeof waitReasons)[number];
 
-export const waitReasons = ['earlier-call', 'other-process', 'late-save', 'proof', 'second-look'] as const;
+export const waitReasons = ['earlier-call', 'other-process', 'late-save', 'proof', 'second-revoke'] as const;
 
-/** A wait of an intent that is to be undone, or closed. */
+/** A wait of an intent that is to be revoked, or closed. */
 export interface IntentWait {
   readonly reason: WaitReason;
   /** When it ends, in monotonic milliseconds, for a proof at the latest; undefined: once the other process is done. */
@@ -340,7 +234,7 @@ export interface IntentWait {
 /** A proof that could not be read for so long is given up, in milliseconds. */
 export const maxProofMs = 15 * 60_000;
 
-/** Why nothing is done now about an intent that is to be undone, or closed; undefined: it does not wait. */
+/** Why nothing is done now about an intent that is to be revoked, or closed; undefined: it does not wait. */
 export function waitReason(intent: Intent, nowMs: number): WaitReason | undefined {
   return intentWait(intent, nowMs)?.reason;
 }
@@ -354,7 +248,7 @@ export function intentWait(intent: Intent, nowMs: number): IntentWait | undefine
   if (!revoking || isLeftAlone(intent)) return undefined;
   if (owner === 'foreign') return { reason: 'other-process', untilMs: undefined };
   if (deleteNotBeforeMs > nowMs) return { reason: 'earlier-call', untilMs: deleteNotBeforeMs };
-  if (record.phase === 'revoked') return until('second-look', lateUntilMs);
+  if (record.phase === 'revoked') return until('second-revoke', lateUntilMs);
   if (mayBeSavedUntilMs > nowMs) return { reason: 'late-save', untilMs: mayBeSavedUntilMs };
   return intent.pendingSinceMs === undefined
     ? undefined

@@ -1,7 +1,5 @@
 /** What may be under way at the backend: the one owner of that knowledge. It keeps the journal and its own memory equal. */
-import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { BackendProgress } from '../backend-progress.ts';
 import {
   DrainingError,
   ForeignIntentError,
@@ -12,42 +10,30 @@ import {
 import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
 import type { IntentRecord } from '../intent-journal/intent-record.ts';
 import { RecentlyClosed } from './recently-closed.ts';
+import { holdMs } from './call-times.ts';
 import {
-  awaitOwnCall,
-  type CallTimes,
-  expectLateCall,
   foundIntent,
-  holdMs,
   type Intent,
   isLeftAlone,
-  keepForOthers,
   lateSaveMs,
   mayBeSavedLate,
   needsNoSecondRevoke,
   newIntent,
-  noteRead,
-  noteUnclear,
-  noteUnread,
   quietInMs,
-  takenOver,
   type WaitReason,
   waitReason,
   waitReasons,
 } from './intent.ts';
 import { IntentIndex } from './intent-index.ts';
+import { LateCalls, type LateCallsOptions } from './late-calls.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeLog } from '../revoke/volume-log.ts';
 
-export interface IntentsOptions {
+export interface IntentsOptions extends LateCallsOptions {
   /** `ClusterJournal`, or `noJournal`. */
   journal: IntentJournal;
   /** What happened to the PersistentVolumes. */
   volumeLog: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
-  /** How long a call to the backend may take, in milliseconds. */
-  maxCallMs: number;
-  /** What the backend has read. Undefined: everything counts as read. */
-  progress: BackendProgress | undefined;
-  clock: Clock;
   logger: Logger;
   metrics: JournalMetrics;
 }
@@ -62,13 +48,11 @@ const firstRenewMs = 1000;
 const maxRenewed = 500;
 
 export class Intents {
+  /** Calls that may still make storage although nobody waits for them. */
+  readonly lateCalls: LateCalls;
   readonly #options: IntentsOptions;
   readonly #open: IntentIndex;
-  /** Intents with calls that were given up, which the backend may not have read. */
-  readonly #unread = new Set<Intent>();
   readonly #closed: RecentlyClosed;
-  /** By the name of a volume whose record was closed: when calls that may make its storage have ended, in monotonic milliseconds. */
-  readonly #lateCalls = new Map<string, number>();
   /** UIDs of claims, until they are settled, whose closed intent may have had a PersistentVolume. */
   readonly #mayHaveHadVolume = new Set<string>();
 
@@ -77,7 +61,7 @@ export class Intents {
     this.#open = new IntentIndex(options.metrics);
     options.metrics.waiting(() => this.#waiting());
     this.#closed = new RecentlyClosed(options.clock);
-    options.progress?.onProgress((untilMs) => this.#noteRead(untilMs));
+    this.lateCalls = new LateCalls(options);
   }
 
   get(uid: string): Intent | undefined {
@@ -200,11 +184,6 @@ export class Intents {
     }
   }
 
-  /** How long a call to the backend may take, in milliseconds. */
-  get maxCallMs(): number {
-    return this.#options.maxCallMs;
-  }
-
   /** Whether an earlier attempt of this process for the claim may have had a PersistentVolume. */
   mayHaveHadVolume(uid: string): boolean {
     return this.#mayHaveHadVolume.has(uid);
@@ -247,7 +226,7 @@ export class Intents {
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
     const intent = newIntent(record, this.#nowMs);
-    expectLateCall(intent, this.#lateCalls.get(name), this.#callTimes);
+    this.lateCalls.begun(intent);
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
@@ -278,15 +257,7 @@ export class Intents {
   async takeOver(intent: Intent, signal: AbortSignal): Promise<void> {
     if (intent.owner !== 'foreign') return;
     await this.#options.journal.put(intent.record, signal);
-    takenOver(intent, this.#callTimes);
-  }
-
-  /**
-   * The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. Does nothing for a
-   * record that was not taken over.
-   */
-  keepForOthers(intent: Intent): void {
-    keepForOthers(intent, this.#callTimes);
+    this.lateCalls.takenOver(intent);
   }
 
   /**
@@ -345,17 +316,8 @@ export class Intents {
 
   /** A call that makes the storage ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
-    noteUnclear(intent, this.#callTimes);
-    if (this.#options.progress?.isBehind === true) {
-      noteUnread(intent, this.#nowMs);
-      this.#unread.add(intent);
-    }
+    this.lateCalls.unclear(intent);
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
-  }
-
-  /** The last attempt to undo it had no clear result: the next one waits until the call of the last has ended, if that is soon. */
-  awaitOwnCall(intent: Intent): void {
-    awaitOwnCall(intent, this.#nowMs);
   }
 
   /**
@@ -364,7 +326,7 @@ export class Intents {
    * @returns whether that is certain: said twice, when every attempt with an unclear result must have ended.
    */
   noRoom(intent: Intent): boolean {
-    if (this.#nowMs < Math.max(intent.unclearAtMs + this.maxCallMs, intent.lateUntilMs)) return false;
+    if (this.#nowMs < Math.max(intent.unclearAtMs + this.#options.maxCallMs, intent.lateUntilMs)) return false;
     if (intent.exhausted) return true;
     intent.exhausted = true;
     return false;
@@ -493,7 +455,7 @@ export class Intents {
     const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
     const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.record = { ...record, phase: 'unclear' };
-    takenOver(intent, this.#callTimes);
+    this.lateCalls.takenOver(intent);
     try {
       this.#open.add(intent);
       await this.#options.journal.put(intent.record, signal);
@@ -533,19 +495,9 @@ export class Intents {
     this.#wasClosed(intent);
   }
 
-  /** For how long a call that was given up may make the storage of a saved volume again, in milliseconds; 0: none can. */
-  lateCallsMs(volumeName: string): number {
-    return Math.max(0, (this.#lateCalls.get(volumeName) ?? 0) - this.#nowMs);
-  }
-
-  #wasClosed({ record, saveAttempted, lateUntilMs }: Intent): void {
-    if (saveAttempted) this.#mayHaveHadVolume.add(record.claim.uid);
-    const nowMs = this.#nowMs;
-    for (const [name, endMs] of this.#lateCalls) {
-      if (endMs > nowMs) break; // those behind it end later, as a rule: thousands may close at the same time
-      this.#lateCalls.delete(name);
-    }
-    if (lateUntilMs > nowMs) this.#lateCalls.set(record.volume.name, lateUntilMs);
+  #wasClosed(intent: Intent): void {
+    if (intent.saveAttempted) this.#mayHaveHadVolume.add(intent.record.claim.uid);
+    this.lateCalls.closed(intent);
   }
 
   #find(found: FoundIntent): void {
@@ -557,10 +509,7 @@ export class Intents {
     if (known !== undefined) this.#open.remove(known);
     const keptUntilMs = known?.recorded === true ? known.keptUntilMs : this.#nowMs + holdMs(maxCallMs);
     const intent = foundIntent(found, { keptUntilMs, nowMs: this.#nowMs, maxCallMs });
-    if (known?.unread !== undefined) {
-      intent.unread = known.unread;
-      this.#unread.add(intent);
-    }
+    if (known !== undefined) this.lateCalls.replaced(known, intent);
     this.#open.add(intent);
     if (!isLeftAlone(intent)) volumeLog.extend(intent.since);
     metrics.replayed();
@@ -570,26 +519,12 @@ export class Intents {
     );
   }
 
-  /** Calls that were given up before `untilMs`, in monotonic milliseconds, have been read by now. */
-  #noteRead(untilMs: number): void {
-    const times = this.#callTimes;
-    for (const intent of this.#unread) {
-      if (intent.unread !== undefined && intent.unread.lastMs >= untilMs) continue;
-      this.#unread.delete(intent);
-      noteRead(intent, times);
-    }
-  }
-
   #note(intent: Intent, record: IntentRecord): void {
     if (this.#open.change(intent, record)) this.#options.journal.note(record);
   }
 
   async #put(intent: Intent, record: IntentRecord, signal: AbortSignal): Promise<void> {
     if (this.#open.change(intent, record)) await this.#options.journal.put(record, signal);
-  }
-
-  get #callTimes(): CallTimes {
-    return { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs };
   }
 
   get #nowMs(): number {

@@ -57,7 +57,7 @@ export class DeletionGuard {
   }
 
   /**
-   * Whether anything may be sent to undo this intent. Sends nothing.
+   * Whether anything may be sent to revoke this intent. Sends nothing.
    *
    * @throws {ReportOnlyError}, and as `DeletionProof.check`.
    */

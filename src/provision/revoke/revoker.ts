@@ -1,4 +1,4 @@
-/** Undoes volumes that no claim wants any more, with workers of its own: it never holds up a claim. */
+/** Revokes volumes that no claim wants any more, with workers of its own: it never holds up a claim. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
@@ -34,7 +34,7 @@ import type { RunOptions } from '../run-options.ts';
 import { runWorkers } from '../run-workers.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 
-/** Max volumes that are undone at the same time: most of them wait for a proof, whose requests they share. */
+/** Max volumes that are revoked at the same time: most of them wait for a proof, whose requests they share. */
 const maxWorkers = 1000;
 /** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */
 const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
@@ -78,9 +78,9 @@ export class Revoker {
     this.#queue = new WorkQueue({ limiter: new ExponentialLimiter(pauses), clock: options.clock });
   }
 
-  /** Undoes an intent whose claim does not want its volume any more. Safe to repeat. */
+  /** Revokes an intent whose claim does not want its volume any more. Safe to repeat. */
   add(intent: Intent): void {
-    if (!intent.revoking) this.#options.intents.keepForOthers(intent);
+    if (!intent.revoking) this.#options.intents.lateCalls.keepForOthers(intent);
     intent.revoking = true;
     this.#queue.add(intent.record.claim.uid);
   }
@@ -95,7 +95,7 @@ export class Revoker {
   closeNowOrAfterLateCalls(intent: Intent): boolean {
     const { intents, clock } = this.#options;
     if (intent.served) return false;
-    intents.keepForOthers(intent);
+    intents.lateCalls.keepForOthers(intent);
     const waitMs = keptForMs(intent, clock.monotonicMs());
     if (waitMs <= 0) {
       intents.close(intent);
@@ -124,7 +124,7 @@ export class Revoker {
     const rest = {
       failureThreshold: 0,
       timeoutMs: 0,
-      what: 'volume to undo',
+      what: 'volume to revoke',
       describe: (uid: string) => this.#describe(uid),
       minPauseMs: (uid: string) => this.#waitMs(intents.get(uid)),
     };
@@ -209,7 +209,7 @@ export class Revoker {
     return handle === undefined ? keys.length > 0 : keys.includes(provisioner.handleKey(handle));
   }
 
-  /** How long the revoker must still wait before it sends anything to undo the intent, in milliseconds; 0 or less: it need not. */
+  /** How long the revoker must still wait before it sends anything to revoke the intent, in milliseconds; 0 or less: it need not. */
   #waitMs(intent: Intent | undefined): number {
     if (intent === undefined) return 0;
     return intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - this.#options.clock.monotonicMs();
@@ -221,7 +221,7 @@ export class Revoker {
     const reason = waitReason(intent, clock.monotonicMs());
     if (this.#logged.has(intent) && this.#logged.get(intent) === reason) return;
     this.#logged.set(intent, reason);
-    const times = { afterSeconds: Math.ceil(waitMs / 1000), maxCallSeconds: intents.maxCallMs / 1000 };
+    const times = { afterSeconds: Math.ceil(waitMs / 1000), maxCallSeconds: intents.lateCalls.maxCallMs / 1000 };
     logger.info(
       { ...this.#named(intent), reason, ...times },
       'Storage that no claim wants is deleted once no call or save that was sent can still be carried out',
@@ -250,7 +250,7 @@ export class Revoker {
     if (isSecond) await intents.revokesAgain(intent, signal);
     let isDone = true;
     try {
-      await this.#undo(intent, signal);
+      await this.#callRevoke(intent, signal);
     } catch (error) {
       const isFailure = error instanceof ProvisionError;
       if (isSecond && isFailure && error.state !== 'in-background') intents.foundNothing(intent);
@@ -289,7 +289,7 @@ export class Revoker {
   }
 
   /** Calls the backend, in a slot that others have while this waits for a proof. */
-  async #undo(intent: Intent, signal: AbortSignal): Promise<void> {
+  async #callRevoke(intent: Intent, signal: AbortSignal): Promise<void> {
     const { guard, intents, provisioner } = this.#options;
     const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
     const { plan, handle } = intent.record;
@@ -351,7 +351,7 @@ export class Revoker {
     // in the phase `delete` it was the deletion that failed, which makes nothing
     if (error.state === 'in-background' && intent.record.phase !== 'delete') {
       intents.unclear(intent);
-      if (claims.byIndex(uidIndex, uid).length === 0) intents.awaitOwnCall(intent); // a claim that exists would wait, too
+      if (claims.byIndex(uidIndex, uid).length === 0) intents.lateCalls.awaitOwn(intent); // a claim that exists would wait, too
     }
     if (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent)) {
       await this.#closeOrRevokeAgain(intent, signal);

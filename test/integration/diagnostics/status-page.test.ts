@@ -236,7 +236,7 @@ describe('the status page', () => {
 
   test('says what is waited for deliberately, and until when', async () => {
     const { work, ...rest } = statusReport([
-      reportedClaim(1, { step: 'idle', wait: { reason: 'second-look', endsInMs: 41_000 } }),
+      reportedClaim(1, { step: 'idle', wait: { reason: 'second-revoke', endsInMs: 41_000 } }),
     ]);
     assert.ok(work !== undefined);
     const waits = work.waits.map((wait) =>

@@ -125,7 +125,7 @@ describe('a record that is found at the start', () => {
       assert.equal(seen.waiting().get('earlier-call'), 1);
       await scene.passUntil('the deletion', () => journal.records.get(uid)?.phase === 'revoked');
       assert.deepEqual(backend.deleted, [handle]);
-      assert.equal(seen.waiting().get('second-look'), 1);
+      assert.equal(seen.waiting().get('second-revoke'), 1);
       const leftMs = 1500 * timeoutS - clock.monotonicMs();
       await clock.advance(leftMs - 1);
       await rig.settle();

@@ -53,7 +53,7 @@ describe('a volume that was deleted while a call may still make it', () => {
     const [{ fields } = { fields: {} }, ...more] = announced;
     assert.deepEqual(more, []);
     const { reason, maxCallSeconds, afterSeconds } = fields as Record<string, unknown>;
-    assert.deepEqual([reason, maxCallSeconds], ['second-look', maxCallMs / 1000]);
+    assert.deepEqual([reason, maxCallSeconds], ['second-revoke', maxCallMs / 1000]);
     assert.ok(Number(afterSeconds) > maxCallMs / 1000 && Number(afterSeconds) <= lateMs / 1000, String(afterSeconds));
     await scene.undone();
   });

@@ -167,7 +167,7 @@ describe('ControllerStatus', () => {
     ['a foreign record', 'create', () => ({ owner: 'foreign' }), 'other-process', undefined],
     ['a late save', 'create', (now) => ({ mayBeSavedUntilMs: now + lateSaveMs }), 'late-save', lateSaveMs],
     ['a proof', 'create', (now) => ({ pendingSinceMs: now }), 'proof', maxProofMs],
-    ['a second look', 'revoked', (now) => ({ lateUntilMs: now + 3000 }), 'second-look', 3000],
+    ['a second revoke', 'revoked', (now) => ({ lateUntilMs: now + 3000 }), 'second-revoke', 3000],
   ];
   for (const [name, phase, changes, reason, endsInMs] of waits) {
     test(`${name} that is waited for is said with its end, of the record and of the claim`, () => {

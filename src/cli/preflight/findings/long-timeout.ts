@@ -1,6 +1,6 @@
 /** What `--timeout` decides besides the deadline of a call. */
 import { formatGoDuration, nanosecondsOf } from '../../../base/go-duration.ts';
-import { holdMs, lateUntil } from '../../../provision/intents/intent.ts';
+import { holdMs, lateUntil } from '../../../provision/intents/call-times.ts';
 import { shutdownTimes } from '../../../run/shutdown.ts';
 import { defineFinding } from './preflight-finding.ts';
 
@@ -20,7 +20,7 @@ export const longTimeout = defineFinding({
         ? []
         : [
             `after a take-over nothing is deleted for ${shown(holdMs(timeoutMs))}`,
-            `a volume that is undone after a call without a clear result may be undone a second time ${shown(lateUntil(0, timeoutMs))} later, and its record is kept until then`,
+            `a volume that is revoked after a call without a clear result may be revoked a second time ${shown(lateUntil(0, timeoutMs))} later, and its record is kept until then`,
           ]),
     ];
     const message = `--timeout=${formatGoDuration(values.timeout)}: ${effects.join('; ')}.`;

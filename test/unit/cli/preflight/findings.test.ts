@@ -258,7 +258,7 @@ const cases: readonly Case[] = [
     name: 'a time-out of twenty minutes',
     driver: { args: [...elected, '--timeout=1200s'] },
     want: ['warning grace-period', 'note timeout'],
-    says: /a shutdown takes up to 20m5s; after a take-over nothing is deleted for 1m0s; .* may be undone a second time 30m0s later/,
+    says: /a shutdown takes up to 20m5s; after a take-over nothing is deleted for 1m0s; .* may be revoked a second time 30m0s later/,
   },
   {
     name: 'such a time-out with its grace period',

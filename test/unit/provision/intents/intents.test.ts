@@ -475,7 +475,7 @@ test('a deletion waits for the last call of a process whose record was adopted',
   const intent = intents.get('u1')!;
   await intents.takeOver(intent, signal);
   await clock.advance(60_000);
-  intents.keepForOthers(intent);
+  intents.lateCalls.keepForOthers(intent);
   const noticeMs = 10_000;
   const endMs = clock.monotonicMs() + 1.5 * (noticeMs + maxCallMs);
   assert.equal(intent.deleteNotBeforeMs, endMs);
