@@ -192,9 +192,13 @@ export function foundIntent(
  * For how long a call that was given up, or one of another process, may make the storage of a saved volume again, in milliseconds; 0 or
  * less: none can. While the backend may not have read such a call, for a minute at most, a short pause after which to check again.
  */
-export function keptForMs({ keptUntilMs, unread }: Intent, nowMs: number): number {
-  const unreadMs = unread === undefined ? 0 : Math.min(busyPauseMs, unread.firstMs + maxHoldMs - nowMs);
-  return Math.max(keptUntilMs - nowMs, unreadMs);
+export function keptForMs(intent: Intent, nowMs: number): number {
+  return Math.max(intent.keptUntilMs - nowMs, Math.min(busyPauseMs, unreadUntilMs(intent) - nowMs));
+}
+
+/** Until when calls that the backend may not have read are waited for at the latest, in monotonic milliseconds; -Infinity: there are none. */
+function unreadUntilMs({ unread }: Intent): number {
+  return unread === undefined ? -Infinity : unread.firstMs + maxHoldMs;
 }
 
 /**
@@ -227,7 +231,10 @@ export const waitReasons = ['earlier-call', 'other-process', 'late-save', 'proof
 /** A wait of an intent that is to be revoked, or closed. */
 export interface IntentWait {
   readonly reason: WaitReason;
-  /** When it ends, in monotonic milliseconds, for a proof at the latest; undefined: once the other process is done. */
+  /**
+   * When it ends, in monotonic milliseconds, at the latest for a proof and for a call that the backend may not have read; undefined: once
+   * the other process is done.
+   */
   readonly untilMs: number | undefined;
 }
 
@@ -244,7 +251,7 @@ export function intentWait(intent: Intent, nowMs: number): IntentWait | undefine
   const { record, revoking, served, owner, keptUntilMs, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs } = intent;
   const until = (reason: WaitReason, untilMs: number): IntentWait | undefined =>
     untilMs > nowMs ? { reason, untilMs } : undefined;
-  if (served) return until('earlier-call', keptUntilMs);
+  if (served) return until('earlier-call', Math.max(keptUntilMs, unreadUntilMs(intent)));
   if (!revoking || isLeftAlone(intent)) return undefined;
   if (owner === 'foreign') return { reason: 'other-process', untilMs: undefined };
   if (deleteNotBeforeMs > nowMs) return { reason: 'earlier-call', untilMs: deleteNotBeforeMs };

@@ -164,6 +164,13 @@ describe('ControllerStatus', () => {
   const waits: [string, IntentRecord['phase'], (nowMs: number) => Partial<Intent>, string, number | undefined][] = [
     ['a taken-over record', 'unclear', (now) => ({ deleteNotBeforeMs: now + 9000 }), 'earlier-call', 9000],
     ['a saved volume', 'create', (now) => ({ served: true, keptUntilMs: now + 7000 }), 'earlier-call', 7000],
+    [
+      'an unread call',
+      'create',
+      (now) => ({ served: true, unread: { firstMs: now, lastMs: now } }),
+      'earlier-call',
+      60_000,
+    ],
     ['a foreign record', 'create', () => ({ owner: 'foreign' }), 'other-process', undefined],
     ['a late save', 'create', (now) => ({ mayBeSavedUntilMs: now + lateSaveMs }), 'late-save', lateSaveMs],
     ['a proof', 'create', (now) => ({ pendingSinceMs: now }), 'proof', maxProofMs],
