@@ -112,7 +112,7 @@ class ListScanner {
   }
 
   /** The position after the string around `at`; `start` is its opening quote when that is in this chunk. */
-  #skipString(chunk: Buffer, at: number, start?: number): number {
+  #skipString(chunk: Buffer, at: number, start = at): number {
     let from = at;
     if (this.#escaped) {
       this.#escaped = false;
@@ -124,18 +124,18 @@ class ListScanner {
       if (backslashesBefore(chunk, stop, from) % 2 === 1) {
         if (end === -1) {
           this.#escaped = true;
-          this.#keepKey(chunk.subarray(start ?? at));
+          this.#keepKey(chunk.subarray(start));
           return chunk.length;
         }
         from = end + 1;
         continue;
       }
       if (end === -1) {
-        this.#keepKey(chunk.subarray(start ?? at));
+        this.#keepKey(chunk.subarray(start));
         return chunk.length;
       }
       this.#inString = false;
-      this.#keepKey(chunk.subarray(start ?? at, end + 1));
+      this.#keepKey(chunk.subarray(start, end + 1));
       if (this.#stringStart !== undefined) {
         const { pieces, length } = this.#stringStart;
         this.#key = length === itemsKey.length ? Buffer.concat(pieces).toString('latin1') : '';

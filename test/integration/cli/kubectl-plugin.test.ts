@@ -116,6 +116,14 @@ exit 2
     });
   }
 
+  for (const args of [[], ['help'], ['--help'], ['-h']]) {
+    test(`${args[0] ?? 'no command'} lists the commands`, async () => {
+      const { code, stdout } = await run(...args);
+      assert.equal(code, 0);
+      assert.match(stdout, /^Usage: kubectl csi COMMAND .*\n {2}journal /s);
+    });
+  }
+
   test('journal reads the journal beside the Lease of the only driver', async () => {
     const { code, stderr } = await run('journal', 'list');
     assert.equal(code, 3);

@@ -254,15 +254,17 @@ describe('EventRecorder', () => {
     assert.equal((rig.server.requests[2]?.body as CoreEvent).metadata.resourceVersion, undefined);
   });
 
-  for (const { code, reason, level } of [
+  for (const { code, reason, level, details } of [
     { code: 403, reason: 'Forbidden', level: 'debug' },
+    { code: 403, reason: 'Forbidden', details: { causes: [{ reason: 'NamespaceTerminating' }] }, level: 'trace' },
     { code: 409, reason: 'AlreadyExists', level: 'trace' },
     { code: 422, reason: 'Invalid', level: 'error' },
     { code: 500, reason: 'InternalError', level: 'error' },
   ]) {
-    test(`an event answered ${code} is dropped without another try, and the next is sent`, async () => {
+    const cause = details === undefined ? '' : ' for its namespace';
+    test(`an event answered ${code}${cause} is dropped without another try, and the next is sent`, async () => {
       await using rig = await Rig.start();
-      rig.server.otherwise((reply) => reply.status(code, reason));
+      rig.server.otherwise((reply) => reply.status(code, reason, details && { details }));
       await using recorder = recorderOf(rig);
       recorder.event(claim, 'Warning', 'ProvisioningFailed', 'first');
       recorder.event(claim, 'Warning', 'ProvisioningFailed', 'second');
