@@ -82,6 +82,7 @@ describe('an object from before', () => {
     assert.deepEqual(rig.only.metadata.ownerReferences, [controller]);
     assert.equal(rig.only.capacity, '2Gi');
     rig.controller.refreshClass('sc');
+    await rig.until('the next question', () => rig.calls.length >= 2);
     await rig.quiet();
     assert.equal(rig.calls.length, 2);
     assert.equal(rig.writes.length, 1);
@@ -313,6 +314,7 @@ describe('node deployment', () => {
     assert.deepEqual(rig.only.nodeTopology, {});
     rig.forget();
     rig.controller.refreshClass('sc');
+    await rig.until('the next question', () => rig.calls.length >= 1);
     await rig.quiet();
     assert.equal(rig.calls.length, 1);
     assert.deepEqual(rig.writes, []);
@@ -334,6 +336,7 @@ test('a driver without topology keys has one object for everywhere, which stays'
   assert.equal(await rig.counts(), '1/1/0');
   rig.forget();
   rig.controller.refreshClass('sc');
+  await rig.until('the next question', () => rig.calls.length >= 1);
   await rig.quiet();
   assert.deepEqual(rig.writes, []);
   assert.equal(rig.only.metadata.uid, uid);
