@@ -2,8 +2,10 @@ import type { Logger } from '../../base/logger.ts';
 import { type ApiError, ForbiddenError, type RequestInfo, type Status } from '../client/api-error.ts';
 import { errorFromStatus } from '../client/error-from-status.ts';
 import type { MissingPermissions } from '../client/missing-permissions.ts';
+import { isOlderVersion } from '../client/resource-version.ts';
 import { type KubeObject, objectKey } from '../kube-object.ts';
 import type { ChangeType } from './cache-trail.ts';
+import { RewoundError } from './reflector-failures.ts';
 import type { WatchEvent } from './watch-event.ts';
 
 /** Where a reflector puts what it sees. Calls never overlap: the next one waits for the end of `replace`. */
@@ -58,10 +60,17 @@ export class ReflectorCache<T extends KubeObject> {
     this.#versionUnavailable = true;
   }
 
-  /** The server is older than the cache: nothing of the content is taken for that of the next list. */
-  markRewound(): void {
+  /**
+   * Compares a version of the server, which was read after the content had the other one.
+   *
+   * @throws {RewoundError} when the server is older than the content: everything has to be listed again, and an object of the same
+   * version may be another one.
+   */
+  throwIfRewound(serverVersion: string | undefined, version = this.#lastVersion ?? ''): void {
+    if (!isOlderVersion(serverVersion, version)) return;
     this.#versionUnavailable = true;
     this.#mayRepeatVersions = true;
+    throw new RewoundError(`the server is at version ${serverVersion ?? ''}, the cache at ${version}`);
   }
 
   /** Resource version to list at; empty for the most recent. `first` is the one for an empty cache. */
@@ -69,8 +78,9 @@ export class ReflectorCache<T extends KubeObject> {
     return this.#versionUnavailable ? '' : (this.#lastVersion ?? first);
   }
 
-  /** Replaces the content by that of a complete list. */
+  /** Replaces the content by that of a complete list. @throws {RewoundError} as `throwIfRewound`. */
   async replace(objects: T[], version: string): Promise<void> {
+    if (!this.#mayRepeatVersions) this.throwIfRewound(version);
     await this.#options.sink.replace(objects, version, { rewound: this.#mayRepeatVersions });
     this.#lastVersion = version;
     this.#versionUnavailable = false;

@@ -19,9 +19,8 @@ import type { ListEnvelope } from './list-stream.ts';
 import { pagedList, pageSize } from './paged-list.ts';
 import type { ObjectDecoder } from '../protobuf/envelope.ts';
 import { resourcePath } from '../client/resource-path.ts';
-import { isOlderVersion } from '../client/resource-version.ts';
 import { ReflectorCache, type ReflectorSink, WatchProgress } from './reflector-cache.ts';
-import { ReflectorFailures, RewoundError, ShortWatchError } from './reflector-failures.ts';
+import { ReflectorFailures, ShortWatchError } from './reflector-failures.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';
 import { RewindCheck } from './rewind-check.ts';
 import { StreamedList } from './streamed-list.ts';
@@ -206,12 +205,7 @@ export class Reflector<T extends KubeObject> {
       info: { verb: 'list', resource, namespace },
       signal,
     });
-    if (isOlderVersion(metadata?.resourceVersion, lastVersion)) {
-      this.#cache.markRewound();
-      throw new RewoundError(
-        `the server is at version ${metadata?.resourceVersion ?? ''}, the cache at ${lastVersion}`,
-      );
-    }
+    this.#cache.throwIfRewound(metadata?.resourceVersion, lastVersion);
     this.#interrupted = false;
   }
 

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { ApiError, isConnectionRefused, isVersionUnavailable, TooManyRequestsError } from '../client/api-error.ts';
 import { type KubeObject, objectKey, type Resource } from '../kube-object.ts';
 import { type ReflectorCache, WatchProgress } from './reflector-cache.ts';
-import type { ReflectorFailures } from './reflector-failures.ts';
+import { type ReflectorFailures, RewoundError } from './reflector-failures.ts';
 import { Suspension } from '../client/suspension.ts';
 import type { WatchEvent } from './watch-event.ts';
 import { initialEventsEnd, shortWatchMs } from './watch-stream.ts';
@@ -73,7 +73,7 @@ export class StreamedList<T extends KubeObject> {
         await this.#attempt(version, list, signal);
         if (list.filled) return;
       } catch (error) {
-        if (signal.aborted || error instanceof NotStreamedError) throw error;
+        if (signal.aborted || error instanceof NotStreamedError || error instanceof RewoundError) throw error;
         if (list.filled) {
           if (!(error instanceof TooManyRequestsError)) throw error;
           await failures.reportAndBackOff(error, signal);

@@ -72,6 +72,24 @@ describe('the streaming list', () => {
     assert.deepEqual(calls, ['add ns/a@1 initial', 'update ns/a@1 -> ns/a@11', 'add ns/b@12']);
   });
 
+  test('that is older than the cache, as after a restore of etcd, is requested again, and nothing is taken for known', async () => {
+    await using rig = await Rig.start();
+    const { informer, open } = await streaming(rig);
+    const older = (reply: ScriptedReply): void => {
+      reply
+        .open()
+        .event('ADDED', configMap('a', 1, { other: 'content' }))
+        .event('BOOKMARK', bookmark(5, { end: true }));
+    };
+    rig.server.next(streams, older, older);
+    open.event('ERROR', failure(410, 'Expired', 'too old'));
+    await rig.clock.until(() => informer.get('ns/a')?.data !== undefined);
+    assert.deepEqual(informer.get('ns/a')?.data, { other: 'content' });
+    assert.equal(rig.server.matching(streams).length, 3);
+    assert.equal(rig.server.matching(lists).length, 0);
+    assert.ok(rig.log.some(({ message }) => message.startsWith('The API server has gone back in time')));
+  });
+
   test('a 422 leads to a classic list in the same cycle, and the server is asked again with the first list an hour later', async () => {
     await using rig = await Rig.start();
     rig.server.next(streams, (reply) => reply.status(422, 'Invalid', { message: 'sendInitialEvents: Forbidden' }));
