@@ -409,7 +409,7 @@ describe('a hostile driver', () => {
     const settled = await rounds(4);
     const grown = await rounds(6);
     // The answers of six rounds that are too big have more than 200 MiB.
-    assert.ok(grown < settled + 12, `from ${settled.toFixed(0)} to ${grown.toFixed(0)} MiB`);
+    assert.ok(grown < settled + 50, `from ${settled.toFixed(0)} to ${grown.toFixed(0)} MiB`);
   });
 
   test('did not end the program', () => {
