@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { WorkingCopy } from './working-copy.ts';
 
@@ -50,6 +50,7 @@ export async function runTestFile(copy: WorkingCopy, test: string, options: Test
     end();
     child.stdout.destroy();
     child.stderr.destroy();
+    await removeMounts(copy.temporary);
     await rm(copy.temporary, { recursive: true, force: true, maxRetries: 5 });
   }
   signal.throwIfAborted();
@@ -63,6 +64,22 @@ function environment(copy: WorkingCopy, coverage: string | undefined): NodeJS.Pr
   // code from the cache has no precise coverage
   if (coverage !== undefined) return { ...common, NODE_V8_COVERAGE: coverage, NODE_DISABLE_COMPILE_CACHE: '1' };
   return { ...common, NODE_COMPILE_CACHE: path.join(copy.folder, '.cache/node') };
+}
+
+/** A test that was killed may have left a frozen file system, in which whatever removes its files would hang. */
+async function removeMounts(folder: string): Promise<void> {
+  const mounts = await readFile('/proc/self/mounts', 'utf8').catch(() => ''); // only on Linux
+  for (const line of mounts.split('\n')) {
+    const mount = line.split(' ')[1] ?? '';
+    if (!mount.startsWith(`${folder}/`)) continue;
+    for (const [program, flag] of [
+      ['fsfreeze', '--unfreeze'],
+      ['umount', '--lazy'],
+    ] as const) {
+      const left = spawn(program, [flag, mount], { stdio: 'ignore' });
+      await once(left, 'exit').catch(() => undefined); // such as without that program
+    }
+  }
 }
 
 function killGroup(pid: number | undefined): void {

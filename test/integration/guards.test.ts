@@ -7,6 +7,7 @@ import { before, describe, test } from 'node:test';
 import { breakGuard, type Verdict } from '../../scripts/guards/break-guard.ts';
 import { findGuards } from '../../scripts/guards/find-guards.ts';
 import { MeasuredTests } from '../../scripts/guards/measured-tests.ts';
+import { runTestFile } from '../../scripts/guards/run-test-file.ts';
 import { textOf } from '../../scripts/guards/report.ts';
 import type { WorkingCopy } from '../../scripts/guards/working-copy.ts';
 
@@ -104,3 +105,25 @@ test('a test file that two jobs ask for at the same time is measured once', () =
     assert.equal(one.outcome, 'passed');
     assert.equal(other, one);
   }));
+
+test('a test file that hangs leaves no mount behind', async (t) => {
+  const mounting = `import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+const folder = process.env.TMPDIR + '/mount';
+mkdirSync(folder);
+execFileSync('mount', ['-t', 'tmpfs', 'none', folder]);
+setInterval(() => {}, 1000);
+`;
+  await inCheckout(async (copy) => {
+    await writeFile(path.join(copy.folder, 'test/unit/mounting.test.ts'), mounting);
+    const options = { limitMs: 3000, signal: new AbortController().signal };
+    const { outcome } = await runTestFile(copy, 'test/unit/mounting.test.ts', options);
+    if (outcome === 'failed') {
+      t.skip('nothing may be mounted here');
+      return;
+    }
+    assert.equal(outcome, 'timeout');
+    assert.ok(!(await readFile('/proc/self/mounts', 'utf8')).includes(copy.temporary));
+    await assert.rejects(readFile(copy.temporary), { code: 'ENOENT' });
+  });
+});
