@@ -17,6 +17,7 @@ import {
   isLeftAlone,
   lateSaveMs,
   mayBeSavedLate,
+  needsHistory,
   needsNoSecondRevoke,
   newIntent,
   quietInMs,
@@ -149,7 +150,7 @@ export class Intents {
   #versions(of: (intent: Intent) => number): number[] {
     const versions: number[] = [];
     for (const intent of this.#open.list()) {
-      if (!isLeftAlone(intent) && !Number.isNaN(of(intent))) versions.push(of(intent));
+      if (needsHistory(intent) && !Number.isNaN(of(intent))) versions.push(of(intent));
     }
     return versions;
   }
@@ -174,11 +175,11 @@ export class Intents {
     let renewed = 0;
     for (const intent of this.#open.list()) {
       const { since, sinceAtMs, record } = intent;
-      if (isLeftAlone(intent) || intent.served || intent.owner === 'foreign') continue;
+      if (!needsHistory(intent) || intent.served || intent.owner === 'foreign') continue;
       if (this.#nowMs - sinceAtMs < renewMs || volumeLog.verdict(record.volume.name, since).kind !== 'never') continue;
       intent.since = volumeLog.reached;
       intent.sinceAtMs = this.#nowMs;
-      if (intent.since === since) continue;
+      if (intent.since === since || isLeftAlone(intent)) continue; // what is stuck may stay so for days
       this.#note(intent, { ...record, since: String(intent.since) });
       if (++renewed === maxRenewed) return;
     }

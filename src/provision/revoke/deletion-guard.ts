@@ -120,6 +120,18 @@ export class DeletionGuard {
     intent.firstDeleteAtMs ??= clock.monotonicMs();
   }
 
+  /** Whether nothing has become known since `beforeDelete` that forbids the deletion. Sends nothing. */
+  holdsStill(intent: Intent, handle: string): boolean {
+    const { intents, proof } = this.#options;
+    try {
+      intents.checkOwned(intent);
+      proof.check(intent, handle);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** A record that was closed meanwhile, while storage was found for it, is written again. @throws when it is not open. */
   async #checkOpen(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
     const { intents } = this.#options;

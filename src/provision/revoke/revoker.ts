@@ -44,6 +44,8 @@ const refusedMs = 30 * 60_000;
 const foreignPauseMs = 10_000;
 /** Pause until a proof that is still being read for is tried again, in milliseconds. */
 const proofPauseMs = 2000;
+/** How long a deletion may wait for its turn before what was read for its proof is read again, in milliseconds. */
+const maxProofAgeMs = 1000;
 /** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may say otherwise still. */
 const wantedPauseMs = 1000;
 
@@ -241,11 +243,10 @@ export class Revoker {
   async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
     const { guard, intents, metrics, logger } = this.#options;
     const { record } = intent;
+    const isClaimThere = this.#hasClaim(intent);
+    if (isClaimThere) await this.#checkUnwanted(intent, signal); // first: a claim that wants its volume waits for no proof
     guard.checkRecord(intent);
-    if (!intent.deleteSent) {
-      const wish = await guard.wish(record, signal);
-      if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
-    }
+    if (!isClaimThere) await this.#checkUnwanted(intent, signal);
     const isSecond = record.phase === 'revoked';
     if (isSecond) await intents.revokesAgain(intent, signal);
     let isDone = true;
@@ -267,12 +268,24 @@ export class Revoker {
     await this.#closeOrRevokeAgain(intent, signal);
   }
 
+  /** @throws {WantedAgainError} when the claim wants the volume, and nothing was deleted yet. */
+  async #checkUnwanted(intent: Intent, signal: AbortSignal): Promise<void> {
+    if (intent.deleteSent) return;
+    const wish = await this.#options.guard.wish(intent.record, signal);
+    if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
+  }
+
+  /** Whether the claim is in the cache. */
+  #hasClaim({ record }: Intent): boolean {
+    return this.#options.claims.byIndex(uidIndex, record.claim.uid).length > 0;
+  }
+
   /**
    * Nothing is left now. Closes the record, unless a call that makes the storage may still be under way, or may have ended after the first
    * DeleteVolume was sent, even if a later DeleteVolume has succeeded: then keeps it for a second revoke.
    */
   async #closeOrRevokeAgain(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { intents, provisioner, claims, clock, onReleased } = this.#options;
+    const { intents, provisioner, clock, onReleased } = this.#options;
     const { record } = intent;
     const { uid } = record.claim;
     if (needsNoSecondRevoke(intent, clock.monotonicMs())) {
@@ -285,12 +298,12 @@ export class Revoker {
     this.#logWait(intent, waitMs);
     this.#queue.addAfter(uid, waitMs);
     // a claim that wants a volume need not wait for the second revoke
-    if (claims.byIndex(uidIndex, uid).length > 0) onReleased(uid, 0);
+    if (this.#hasClaim(intent)) onReleased(uid, 0);
   }
 
   /** Calls the backend, in a slot that others have while this waits for a proof. */
   async #callRevoke(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { guard, intents, provisioner } = this.#options;
+    const { intents, provisioner } = this.#options;
     const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
     const { plan, handle } = intent.record;
     await this.#slots.take();
@@ -300,8 +313,7 @@ export class Revoker {
           signal,
           permit,
           handle,
-          beforeDelete: (found) =>
-            this.#slots.without(() => guard.beforeDelete(intent, found, { wantedByClaim: false, signal })),
+          beforeDelete: (found) => this.#proveDeletion(intent, found, signal),
         }),
       );
     } finally {
@@ -309,19 +321,36 @@ export class Revoker {
     }
   }
 
+  /**
+   * Proves that the storage may be deleted, without a slot, as this waits. Where the slot has to be waited for afterwards, as others hang at
+   * the backend, it is proved once more with the slot.
+   */
+  async #proveDeletion(intent: Intent, found: string, signal: AbortSignal): Promise<void> {
+    const { guard, clock } = this.#options;
+    const prove = (): Promise<void> => guard.beforeDelete(intent, found, { wantedByClaim: false, signal });
+    let provedAtMs = -Infinity;
+    await this.#slots.without(async () => {
+      await prove();
+      provedAtMs = clock.monotonicMs();
+    });
+    const isOld = clock.monotonicMs() - provedAtMs > maxProofAgeMs;
+    if (isOld || !guard.holdsStill(intent, found)) await prove();
+  }
+
   /** @throws for another attempt later. */
   async #afterFailure(intent: Intent, error: unknown, signal: AbortSignal): Promise<void> {
-    const { intents, claims, logger, onReleased } = this.#options;
+    const { intents, logger, onReleased } = this.#options;
     signal.throwIfAborted();
     const { uid } = intent.record.claim;
     if (error instanceof WantedAgainError) {
       await intents.leaveDelete(intent, signal);
-      if (claims.byIndex(uidIndex, uid).length === 0) throw error; // the cache is behind, the claim cannot be synced yet
+      if (!this.#hasClaim(intent)) throw error; // the cache is behind, the claim cannot be synced yet
       intent.revoking = false;
       onReleased(uid, wantedPauseMs);
       return;
     }
     const isPending = error instanceof ProofPendingError || error instanceof NotReachedError;
+    if (!isPending) intent.pendingSinceMs = undefined;
     if (isPending && this.#mayWait(intent)) {
       this.#queue.addAfter(uid, proofPauseMs);
       return;
@@ -351,7 +380,7 @@ export class Revoker {
     // in the phase `delete` it was the deletion that failed, which makes nothing
     if (error.state === 'in-background' && intent.record.phase !== 'delete') {
       intents.unclear(intent);
-      if (claims.byIndex(uidIndex, uid).length === 0) intents.lateCalls.awaitOwn(intent); // a claim that exists would wait, too
+      if (!this.#hasClaim(intent)) intents.lateCalls.awaitOwn(intent); // a claim that exists would wait, too
     }
     if (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent)) {
       await this.#closeOrRevokeAgain(intent, signal);
@@ -424,10 +453,11 @@ export class Revoker {
 
   /** The sources of a volume that is no longer being created are free; a claim that wants it again gets it. */
   async #unproved(intent: Intent, why: string, signal: AbortSignal): Promise<void> {
-    const { intents, provisioner } = this.#options;
+    const { intents, provisioner, onReleased } = this.#options;
     await provisioner.release?.(intent.record.plan, { signal });
     intents.unproved(intent, why);
     intent.revoking = false;
+    if (this.#hasClaim(intent)) onReleased(intent.record.claim.uid, 0);
   }
 
   /**
@@ -445,7 +475,9 @@ export class Revoker {
   #reportFailure(intent: Intent, error: unknown): void {
     const { claims, recorder } = this.#options;
     const [claim] = claims.byIndex(uidIndex, intent.record.claim.uid);
-    if (claim === undefined || !(error instanceof ProvisionError || error instanceof VolumeExistsError)) return;
+    const isTold = (it: unknown): it is Error =>
+      it instanceof ProvisionError || it instanceof VolumeExistsError || it instanceof ReportOnlyError;
+    if (claim === undefined || !isTold(error)) return;
     const { name } = intent.record.volume;
     const message = `The former volume ${name} is not deleted yet: ${error.message}`;
     recorder.event(claimReference(claim), 'Warning', failedReason, message);

@@ -381,6 +381,21 @@ describe('a record that must only be reported', () => {
     await rig.until('the volume', () => rig.volume(scene.name));
     await scene.closedInTime();
   });
+
+  test('is fulfilled for a claim that is taken elsewhere and comes back, and the claim says why it waits meanwhile', async () => {
+    const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own', reportOnly }] });
+    await using rig = scene.rig;
+    const { backend, seen, name } = scene;
+    let isOurs = false;
+    backend.shouldProvision = () => isOurs;
+    await rig.start();
+    await scene.passUntil('the report', () => seen.reported.length > 0);
+    assert.deepEqual(seen.reported, ['restored']);
+    await rig.until('the event', () => rig.events.some(({ message }) => message.endsWith(reportOnly)));
+    isOurs = true;
+    await scene.passUntil('the volume', () => rig.volume(name));
+    assert.deepEqual(backend.deleted, []);
+  });
 });
 
 test('a record that is discarded while its storage is about to be deleted stops that', async () => {

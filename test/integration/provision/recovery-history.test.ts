@@ -5,7 +5,7 @@ import { untilAborted } from '../../../src/base/abort.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
 import { lateMs, leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
 import { resource, type Rig, type VolumeSketch } from './rig.ts';
-import { unclear } from './scripted-backend.ts';
+import { lateAnswer, unclear, undecidable } from './scripted-backend.ts';
 
 const historyWatch = { match: { verb: 'watch', resource: 'persistentvolumes', watch: true } } as const;
 const expired = { type: 'watchError', code: 410, reason: 'Expired' } as const;
@@ -286,6 +286,43 @@ test('a history that cannot be read yet is waited for, and nothing is deleted me
   silent.remove();
   await scene.undone();
   assert.equal(backend.deleted[0], handle);
+});
+
+test('the patience for a history begins anew once it was read, however long the backend fails then', async () => {
+  const scene = await leftAlone();
+  await using rig = scene.rig;
+  const { backend, seen, handle } = scene;
+  const silent = rig.fault({ ...historyWatch, action: { type: 'status', code: 500 }, after: 1 });
+  await rig.start();
+  await scene.passUntil('the wait for a proof', () => seen.waiting().get('proof') === 1);
+  backend.otherwiseRevoke = unclear('away');
+  silent.remove();
+  await scene.passUntil('a revoke that fails', () => backend.revokes.length > 0);
+  await rig.settle();
+  assert.equal(seen.waiting().get('proof'), 0);
+  backend.otherwiseRevoke = (plan, context) => backend.undo(plan, context);
+  await scene.undone();
+  assert.equal(backend.deleted[0], handle);
+});
+
+test('a stuck record that is still tried keeps its proof, though a thousand other volumes come and go', async () => {
+  const scene = await recoveryScene();
+  await using rig = scene.rig;
+  const { backend, seen, handle } = scene;
+  backend.fulfilSteps.push(lateAnswer(backend));
+  backend.otherwiseRevoke = undecidable();
+  await rig.start();
+  rig.deleteClaim();
+  await scene.passUntil('the report', () => seen.reported.length > 0);
+  for (let number = 0; number < 1100; number++) {
+    rig.addVolume(`other-${number}`, 'Bound', { annotations: {} });
+    rig.api.delete(resource.volumes, { name: `other-${number}` });
+  }
+  await rig.settle();
+  backend.otherwiseRevoke = (plan, context) => backend.undo(plan, context);
+  await scene.undone();
+  assert.equal(backend.deleted[0], handle);
+  assert.deepEqual(seen.reported, ['undecidable']);
 });
 
 test('a history that cannot be read for a quarter of an hour is given up', async () => {

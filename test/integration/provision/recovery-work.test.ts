@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
-import { resource } from './rig.ts';
+import { resource, type Rig } from './rig.ts';
 import { leftRecord, recoveryScene } from './recovery-scene.ts';
 import { final, lateAnswer, type RevokeStep, unclear } from './scripted-backend.ts';
 import { madeVolume } from './scripted-provisioner.ts';
@@ -406,10 +406,10 @@ describe('a cache of claims that is behind', () => {
 });
 
 describe('volumes that are being undone', () => {
-  const hanging = (): { step: RevokeStep; release: () => void; aborted: () => number } => {
+  const hanging = (): { step: Exclude<RevokeStep, Error>; release: () => void; aborted: () => number } => {
     const gate = Promise.withResolvers<undefined>();
     let aborts = 0;
-    const step: RevokeStep = async (_plan, { signal }) => {
+    const step: Exclude<RevokeStep, Error> = async (_plan, { signal }) => {
       const aborted = new Promise<never>((_resolve, reject) => {
         signal.addEventListener('abort', () => {
           aborts++;
@@ -462,6 +462,63 @@ describe('volumes that are being undone', () => {
       await scene.passUntil('the end', () => journal.records.size === 0);
     });
   }
+
+  describe('whose proof is followed by a wait for their turn', () => {
+    /** The revoke of claim `ns/a` has its proof, and waits for that of `ns/b`, which hangs. */
+    async function waiting() {
+      const scene = await recoveryScene({ rig: { controller: { workers: 2 } } }); // one revoke at a time
+      const { rig, backend, journal, name, uid } = scene;
+      rig.addClaim('b', { finalizers: [] });
+      backend.otherwiseFulfil = lateAnswer(backend);
+      const { step: hang, release } = hanging();
+      const mayProve = Promise.withResolvers<undefined>();
+      backend.otherwiseRevoke = async (plan, context) => {
+        if (plan.name !== name) return hang(plan, context);
+        await mayProve.promise;
+        return backend.undo(plan, context);
+      };
+      await rig.start();
+      await rig.until('the attempts', () => backend.storage.size === 2);
+      rig.deleteClaim('a');
+      await rig.until('the first revoke', () => backend.revokes.length === 1);
+      rig.deleteClaim('b');
+      await rig.settle();
+      mayProve.resolve(undefined);
+      await rig.until('the second one to hang', () => backend.revokes.length === 2);
+      await rig.until('the proof', () => journal.records.get(uid)?.phase === 'delete');
+      await rig.settle();
+      return { ...scene, release };
+    }
+    const liveReads = (rig: Rig, name: string) =>
+      rig.wire.requests.filter(({ path }) => decodeURIComponent(path).includes(`metadata.name=${name}`)).length;
+
+    test('prove it again: storage that was imported meanwhile is kept', async () => {
+      const { rig: it, release, backend, journal, uid, handle, name } = await waiting();
+      await using rig = it;
+      rig.addVolume('by-hand', 'Bound', { annotations: {}, spec: { csi: { driver: 'drv', volumeHandle: handle } } });
+      await rig.settle();
+      release();
+      await rig.until('the record to be closed', () => !journal.records.has(uid));
+      assert.ok(backend.storage.has(name));
+      assert.ok(!backend.deleted.includes(handle));
+      const says = 'The storage is not deleted: a PersistentVolume refers to it';
+      assert.ok(rig.log.some(({ message }) => message === says));
+    });
+
+    for (const [waitMs, reads] of [
+      [1000, 1],
+      [1001, 2],
+    ] as const) {
+      test(`read what it needs ${reads} times where the wait takes ${waitMs} ms`, async () => {
+        const { rig: it, release, backend, clock, handle, name } = await waiting();
+        await using rig = it;
+        await clock.advance(waitMs);
+        release();
+        await rig.until('the deletion', () => backend.deleted.includes(handle));
+        assert.equal(liveReads(rig, name), reads);
+      });
+    }
+  });
 
   test('are finished when the run is stopped', async () => {
     const scene = await recoveryScene();
