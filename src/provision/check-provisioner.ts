@@ -2,7 +2,7 @@
 import type { Provisioner } from './provisioner.ts';
 import { missingOf, type Recoverable } from './recoverable.ts';
 
-/** @throws {TypeError} when it is not a text, or empty. */
+/** @throws {TypeError} when it is not a string, or is empty. */
 export function checkProvisionerName(name: unknown): void {
   if (typeof name === 'string' && name !== '') return;
   throw new TypeError(

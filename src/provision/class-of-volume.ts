@@ -6,10 +6,10 @@ import { type PersistentVolume, type StorageClass, storageClasses } from './obje
 
 /**
  * The current class of a volume, read from the API server: for what `delete` decides by the class. It may have been recreated
- * with other parameters since the volume was made.
+ * with other parameters since the volume was created.
  *
- * @throws {Error} when the volume names no class, or one that does not exist any more: then nothing is known of what was
- * agreed, and nothing should be deleted.
+ * @throws {Error} when the volume names no class, or one that does not exist any more: then its parameters are
+ * unknown, and nothing should be deleted.
  * @throws {ApiError} and {TransportError} when the class cannot be read.
  */
 export async function classOfVolume(

@@ -13,7 +13,7 @@ import type { ProvisionControllerOptions } from './provision-controller-options.
 
 /** Default of `ProvisionControllerOptions.workers`. */
 export const defaultWorkers = 4;
-/** No class has a longer name. */
+/** Max length of the name of a class. */
 const maxNameLength = 253;
 
 export interface ControllerQueues {
@@ -51,7 +51,7 @@ export function controllerQueues(
   return {
     claimQueue: makeQueue('claims', limiter, claimOrder),
     claimOrder,
-    volumeQueue: makeQueue('volumes', limiter), // one limiter for both, as in the original
+    volumeQueue: makeQueue('volumes', limiter), // one limiter for both, as in the Go sidecar
     makeUnsavedQueue: (itsLimiter) => makeQueue('unsavedpvs', itsLimiter),
     queues,
   };

@@ -26,7 +26,7 @@ export interface QueueStatus {
   readonly longestSeconds: number;
 }
 
-/** A record of a volume in the making, without the plan. */
+/** An open record, without its plan. */
 export type OpenIntent = Pick<IntentRecord, 'claim' | 'phase' | 'createdAt' | 'problem'> & {
   readonly volume: string;
   /** Why nothing is done about it now; undefined: it does not wait. */
@@ -39,7 +39,7 @@ export interface WaitingClaim {
   readonly progress: ClaimProgress;
   /** Undefined: it does not exist. */
   readonly storageClass: StorageClass | undefined;
-  /** Of the name that the claim's volume gets; undefined: there is none. */
+  /** The PersistentVolume that has the name of the claim's volume; undefined: there is none. */
   readonly volume: PersistentVolume | undefined;
 }
 
@@ -73,7 +73,7 @@ export class ControllerStatus {
 
   /**
    * The claims of this provisioner that have no volume, in no order. Goes through all claims of the cluster: take them in
-   * slices. Those that are in progress are so when the first one is taken: there are no more than workers.
+   * slices. Which claims workers have is read once, with the first claim: so no more claims are in progress than there are workers.
    *
    * @returns undefined in place of each claim that is not waiting, so that the caller can pause there, too.
    */
@@ -144,7 +144,7 @@ export class ControllerStatus {
   }
 }
 
-/** As `stateOf` of the queue, but those in progress are those of now: while others are read, workers go on. */
+/** As `stateOf` of the queue, with the keys that are in progress now: workers go on while the states are read. */
 function statesFromNow(queue: WorkQueue): (key: string) => KeyState {
   const inProgress = queue.processingKeys;
   return (key) => {

@@ -19,7 +19,7 @@ export interface GidRange {
   max: number;
 }
 
-/** Bounds and default. Smaller ids belong to the system; of larger ones file systems and tools disagree about the sign. */
+/** Bounds and default. Smaller ids belong to the system; file systems and tools disagree about the sign of larger ones. */
 const bounds: GidRange = { min: 2000, max: 2_147_483_647 };
 
 /**

@@ -1,6 +1,6 @@
 /** Annotation keys and finalizers that provisioning reads or writes; the values are those of Kubernetes itself. */
 
-/** On a claim: the provisioner that is to make its volume. */
+/** On a claim: the provisioner that is to create its volume. */
 export const storageProvisionerKey = 'volume.kubernetes.io/storage-provisioner';
 export const betaStorageProvisionerKey = 'volume.beta.kubernetes.io/storage-provisioner';
 /** On a claim (and on old volumes): the class, before `spec.storageClassName`. */

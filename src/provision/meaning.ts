@@ -1,4 +1,4 @@
-/** What a failure means to people, and how its event says so to programs. */
+/** What a failure means to users, and how its event says so to programs. */
 import { causeKey } from './event-reasons.ts';
 
 export interface TextMeaning {

@@ -54,7 +54,7 @@ export interface ProvisionControllerOptions {
   /** How new volumes are saved. Default `{ kind: 'blocking' }`. */
   save?: SavePolicy;
   /**
-   * Records each volume before it is made, so that none is lost in a crash; only with a `Recoverable` provisioner. Default:
+   * Records each volume before it is created, so that none is lost in a crash; only with a `Recoverable` provisioner. Default:
    * none, what is under way is known to this process only.
    */
   intentJournal?: IntentJournal | undefined;
@@ -65,8 +65,8 @@ export interface ProvisionControllerOptions {
   permit?: Permit | undefined;
   /**
    * The longest time that one call may keep the backend busy, in milliseconds, also after it was given up. After a take-over nothing
-   * that an earlier process may be making is deleted for 1.5 times this time, but for no longer than a minute. What is deleted while
-   * a call may still make it again is revoked a second time, 1.5 times this time after that call. Default 300,000.
+   * that an earlier process may be creating is deleted for 1.5 times this time, but for no longer than a minute. What is deleted while
+   * a call may still recreate it is revoked a second time, 1.5 times this time after that call. Default 300,000.
    */
   maxCallMs?: number;
   /** Metrics of the intent journal. Default: none. */

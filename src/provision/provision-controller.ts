@@ -74,14 +74,14 @@ export class ProvisionController {
   }
 
   /**
-   * Resolves once the records that earlier processes left are open intents of this one. Until then what they are made from
-   * must stay. Never rejects.
+   * Resolves once the records that earlier processes left are open intents of this one. Until then what their
+   * volumes are created from must stay. Never rejects.
    */
   get loaded(): Promise<undefined> {
     return this.#loaded.promise;
   }
 
-  /** The plans of the volumes that are recorded and may be in progress: what they are made from is in use. */
+  /** The plans of the volumes that are recorded and may be in progress: what these are created from is in use. */
   *openPlans(): Generator<Plan> {
     for (const { record, served } of this.#parts.intents.list()) if (!served && mayBeMade(record)) yield record.plan;
   }
@@ -157,7 +157,7 @@ export class ProvisionController {
     await this.#parts.journal.flush(limit.signal);
   }
 
-  /** What earlier processes were making comes first. */
+  /** The volumes that earlier processes have begun come first. */
   async #loadIntents(signal: AbortSignal, background: TaskGroup): Promise<void> {
     const { provisioner } = this.#options;
     await this.#parts.intents.load(

@@ -7,7 +7,7 @@ import type { ProvisionError, ProvisionOptions } from './provisioner.ts';
  * methods are called during a sync and must return at once. What they throw is logged and changes nothing.
  */
 export interface ProvisionObserver {
-  /** The storage was made. The volume is as it will be saved; that comes next, and another attempt may follow if it fails. */
+  /** The storage was created. The volume is as it will be saved; that comes next, and another attempt may follow if it fails. */
   onProvisioned?(volume: PersistentVolume, options: ProvisionOptions): void;
   /** An attempt failed; its state says whether the backend was reached. Not called for a claim that was ignored. */
   onProvisionFailed?(failure: ProvisionError, options: ProvisionOptions): void;

@@ -36,7 +36,7 @@ export interface ProvisionContext {
  */
 export interface Provisioner {
   /**
-   * Makes the storage and describes it as a PersistentVolume, not yet saved. The controller sets the claim reference,
+   * Creates the storage and describes it as a PersistentVolume, not yet saved. The controller sets the claim reference,
    * the class name, the provisioned-by annotation and the finalizer. Where they are left out it fills in the reclaim
    * policy and the mount options of the class, and the capacity, the access modes and the volume mode of the claim.
    *
@@ -74,7 +74,7 @@ export interface Provisioner {
   shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;
   /**
    * What identifies the storage of a volume, of whatever claim or provisioner: two volumes with a key in common have the
-   * same storage. In doubt they have; empty when it is not storage of this backend. Called for every PersistentVolume of
+   * same storage. In doubt return a common key; empty when it is not storage of this backend. Called for every PersistentVolume of
    * the cluster. Pure; must not throw.
    */
   storageKeys?(volume: PersistentVolume): readonly string[];
@@ -104,8 +104,8 @@ export type ProvisioningState = 'finished' | 'in-background' | 'no-change' | 're
  * What a failure says about storage that this attempt, or an earlier one with an unclear result, may have left.
  *
  * - `nothing`: only a retry can show it.
- * - `absent`: it is certain that nothing is left now, nor made by this attempt, whatever the state says. If an earlier call may still
- *   make the storage, it is revoked once more after that call must have ended.
+ * - `absent`: it is certain that nothing is left, and that this attempt created nothing, whatever the state says. If an earlier call
+ *   may still create the storage, it is revoked once more after that call must have ended.
  * - `absent-if-repeated`: nothing is left if the failure repeats after every earlier attempt must have ended.
  * - `undecidable`: no retry will ever show it; an operator has to decide.
  */

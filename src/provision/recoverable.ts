@@ -1,5 +1,5 @@
 /**
- * A provisioner whose attempts survive a crash: the controller records the plan of a volume before anything is made, and
+ * A provisioner whose attempts survive a crash: the controller records the plan of a volume before anything is created, and
  * fulfils or revokes it later, even in another process, or after claim and class are gone.
  */
 import type { BackendProgress } from './backend-progress.ts';
@@ -7,7 +7,7 @@ import type { PersistentVolume } from './objects.ts';
 import type { ProvisionContext, Provisioner, ProvisionOptions } from './provisioner.ts';
 
 /**
- * What a volume will be made from: plain data that survives `JSON.stringify`, so no bigints, dates or class instances.
+ * What a volume will be created from: plain data that survives `JSON.stringify`, so no bigints, dates or class instances.
  * Must not be modified: plans share equal parts. It is stored in the cluster, readable by everyone who may read
  * Leases: never a secret, only references to Secrets.
  */
@@ -21,7 +21,7 @@ export interface FulfilContext extends ProvisionContext {
    */
   mayExist: boolean;
   /**
-   * To be awaited directly before storage that was made from the plan is deleted again, such as a volume that is too
+   * To be awaited directly before storage that was created from the plan is deleted again, such as a volume that is too
    * small. Proves that no PersistentVolume has had the storage, and records the deletion.
    *
    * @param handle - the storage, as `handleKey` takes it; not empty.
@@ -54,15 +54,15 @@ export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 
    */
   plan(options: ProvisionOptions, context: ProvisionContext): Promise<P>;
   /**
-   * Makes the storage and describes it, as `Provisioner.provision` does. May be repeated with the same plan, and then finds what an
-   * earlier attempt made. The volume gets the name that `plan` was given.
+   * Creates the storage and describes it, as `Provisioner.provision` does. May be repeated with the same plan, and then finds what an
+   * earlier attempt created. The volume gets the name that `plan` was given.
    *
    * @throws {ProvisionError} whose state says what this attempt reveals about the backend; what it says about earlier ones is
    * in `afterUnclear`.
    */
   fulfil(plan: P, context: FulfilContext): Promise<PersistentVolume>;
   /**
-   * Finds what an earlier attempt may have made, waits for `beforeDelete`, and deletes it. Resolves once it is certain that
+   * Finds what an earlier attempt may have created, waits for `beforeDelete`, and deletes it. Resolves once it is certain that
    * nothing is left. May be repeated.
    *
    * @throws {ProvisionError} as `fulfil`, and what `beforeDelete` throws.
@@ -90,7 +90,7 @@ export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 
   /**
    * The plan is given up: frees what `fulfil` holds besides the storage, such as the protection of a source. If the claim wants the
    * volume after all, `fulfil` is called with the plan once more. Not called where `fulfil` succeeds and its volume is saved, and not
-   * where the first attempt made nothing: the next one has a new plan, which needs the same. What is held when such a claim is deleted
+   * where the first attempt created nothing: the next one has a new plan, which needs the same. What is held when such a claim is deleted
    * is to be freed by `forget`, or by a sweep. Must not throw; a repeat must be safe.
    */
   release?(plan: P, context: ProvisionContext): Promise<void>;

@@ -17,8 +17,8 @@ export const referenceGrants: Resource = {
 };
 
 /**
- * Whether this one grant, of the namespace of the source, allows claims of another namespace to use it: both ends must be in it
- * (Gateway API, "ReferenceGrant").
+ * Whether this grant, in the namespace of the source, allows claims of another namespace to use the source: its `from` and its
+ * `to` must both match (Gateway API, "ReferenceGrant").
  */
 export function allowsSource(
   { spec }: ReferenceGrant,

@@ -2,10 +2,10 @@ import type { PersistentVolume } from './objects.ts';
 import { IgnoredError } from './provisioner.ts';
 
 /**
- * Lets `delete` go on only where this instance made the storage: for provisioners of which several serve one name, each with
+ * Lets `delete` go on only where this instance created the storage: for provisioners of which several serve one name, each with
  * storage of its own. `provision` puts the identity on the volume; it must survive a restart.
  *
- * @param key - the annotation of the volume that names the instance which made it.
+ * @param key - the annotation of the volume that names the instance which created it.
  * @throws {IgnoredError} when it names another instance, which has to delete the volume; no event is recorded.
  * @throws {Error} when the volume has no such annotation: it is not known whose it is.
  */

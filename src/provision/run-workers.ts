@@ -16,7 +16,7 @@ export interface WorkersOptions {
   onGiveUp?: (key: string) => void;
   /** Time of one sync, in milliseconds; 0: no limit. */
   timeoutMs: number;
-  /** Ends the taking of keys; syncs under way go on. */
+  /** Once it aborts, no more keys are taken; syncs under way go on. */
   stop: AbortSignal;
   /** Ends the syncs under way. */
   abort: AbortSignal;
@@ -34,7 +34,7 @@ export interface WorkersOptions {
 
 /**
  * Works on the keys of a queue until it is stopped; resolves when the last sync has ended. What `sync` throws is only
- * logged; a defect beside it ends all workers and is thrown.
+ * logged; any other error ends all workers and is thrown.
  */
 export async function runWorkers(options: WorkersOptions): Promise<void> {
   const { queue, stop, count } = options;

@@ -146,7 +146,7 @@ export function claimNeedsSync(claim: PersistentVolumeClaim, isKnownProvisioner:
   return provisioner !== undefined && isKnownProvisioner(provisioner);
 }
 
-/** Whether a volume is ours and has its finalizer wrong, or is to be deleted. */
+/** Whether a volume is ours, and its finalizer is to be added or removed, or its storage deleted. */
 export function volumeNeedsSync(
   volume: PersistentVolume,
   options: { isKnownProvisioner: (name: string) => boolean; addFinalizer: boolean },

@@ -52,7 +52,7 @@ export function nodeName(claim: PersistentVolumeClaim): string {
   return start(selectedNode(claim));
 }
 
-/** Whether the cached form of a claim is whole if it is not too large: it has no volume. */
+/** Whether a claim is cached whole unless it is too large: it has no volume. */
 export function isWholeClaim(claim: PersistentVolumeClaim): boolean {
   return !namesVolume(claim);
 }
@@ -84,7 +84,7 @@ function decisiveAnnotations(annotations: Record<string, string>): Record<string
   return Object.fromEntries(present.map((key) => [key, start(annotations[key] ?? '')]));
 }
 
-/** The first characters of a long text, as many as each cached form has; as a copy: a substring would keep the whole text in memory. */
+/** The beginning of a long text, as partial cached forms keep it; a copy, as a substring would keep the whole text in memory. */
 export function start(text: string): string {
   return text.length <= maxValueChars ? text : copied(text.slice(0, maxValueChars));
 }
@@ -124,7 +124,7 @@ function boundClaim(
     },
     status: shared.value(status?.phase === undefined ? undefined : { phase: status.phase }),
   };
-  // Absent fields are there as undefined, so that all cached claims have one shape; no reader sees a difference.
+  // Absent fields are set to undefined, so that all cached claims have one shape; no reader sees a difference.
   return markReduced(cached) as PersistentVolumeClaim;
 }
 

@@ -9,8 +9,8 @@ import { keepStorageHashes, sameStorageHashes } from '../volume/storage-hash.ts'
 
 /**
  * Makes the cached form of volumes. Only those whose storage we may have to delete are kept whole; the event that
- * releases a volume brings all of it. A bound one keeps what ownership and the finalizer need, and `fields`; a foreign
- * one only its name. Each keeps hashes of its `storageKeys`.
+ * releases a volume brings all of it. A bound one keeps what ownership and the finalizer need, and `fields`; one of
+ * another provisioner only its name. Each keeps hashes of its `storageKeys`.
  */
 export function volumeTransform(options: {
   shared: SharedValues;

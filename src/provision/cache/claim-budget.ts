@@ -14,7 +14,7 @@ const maxTop = 3;
 
 /**
  * Counts the size of claims that are kept whole. The content of the cache is counted exactly, from its changes. A form
- * that was made for the cache and is not in it yet counts as pending, until it is stored or, if it never is,
+ * that was created for the cache and is not in it yet counts as pending, until it is stored or, if it never is,
  * garbage-collected.
  */
 export class ClaimBudget {
@@ -71,7 +71,7 @@ export class ClaimBudget {
   }
 }
 
-/** A budget, and its metric. @throws {Error} when the registry has that already. */
+/** Creates a budget and registers its metric. @throws {Error} when the registry already has the metric. */
 export function measuredClaimBudget(registry: MetricRegistry): ClaimBudget {
   const budget = new ClaimBudget();
   gauge({

@@ -1,4 +1,4 @@
-/** The caches of provisioning, made so that they can be shared: each keeps only what is read, and the fields asked for. */
+/** The caches of provisioning, which can be shared: each keeps only what is read, and the fields requested. */
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { warningLogger } from '../../base/text-logger.ts';
@@ -26,7 +26,7 @@ import {
 import { sameButVersion } from './same-but-version.ts';
 import { storageHashes } from '../volume/storage-hash.ts';
 
-/** What the caches are made with. */
+/** The options of `provisionInformers`. */
 export interface ProvisionInformersOptions {
   transport: Transport;
   /** The provisioner names of this process: of volumes of others only the names are kept. */
@@ -70,7 +70,7 @@ export interface ProvisionInformers {
 
 /** Name of the claims' index by UID. */
 export const uidIndex = 'uid';
-/** Name of the volumes' index by the UID of the claim that they were made for and are not bound to yet. */
+/** Name of the volumes' index by the UID of the claim that they were provisioned for, while they are not bound to it. */
 export const unboundForIndex = 'unboundFor';
 
 /** Name of the volumes' index by the hashes of their storage keys; only with `storageKeys`. */
@@ -121,15 +121,16 @@ export function provisionInformers(options: ProvisionInformersOptions, budget = 
   };
 }
 
-/** Only whole volumes, which are ours, have what this reads: they are few, and so is what the index holds. */
+/** Reads fields that only whole volumes have: these are ours and few, so the index stays small. */
 function unboundFor({ metadata, spec, status }: PersistentVolume): string[] {
   const { phase = 'Pending' } = status ?? {};
   const uid = spec.claimRef?.uid ?? '';
-  const isMade = metadata.annotations?.[provisionedByKey] !== undefined && metadata.deletionTimestamp === undefined;
-  return isMade && uid !== '' && ['Pending', 'Available'].includes(phase) ? [uid] : [];
+  const isProvisioned =
+    metadata.annotations?.[provisionedByKey] !== undefined && metadata.deletionTimestamp === undefined;
+  return isProvisioned && uid !== '' && ['Pending', 'Available'].includes(phase) ? [uid] : [];
 }
 
-/** An object as it came, less the fields that only the API server reads. */
+/** An object as it was received, without the fields that only the API server reads. */
 export function withoutManagedFields<T extends KubeObject>(object: KubeObject): T {
   delete (object.metadata as { managedFields?: unknown }).managedFields;
   return object as T;

@@ -7,10 +7,10 @@ import { migratedToKey, provisionedByKey } from '../keys.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import type { VolumeSources } from './volume-source.ts';
 
-/** Sources of volumes, of `csi` the driver and the handle; or all of each volume. */
+/** The volume sources to decode, of `csi` only the driver and the handle; `all`: each volume whole. */
 export type StorageSources = readonly (keyof VolumeSources)[] | 'all';
 
-/** Of every cached object. */
+/** Fields of every cached object. */
 const identity = { name: true, namespace: true, uid: true, resourceVersion: true } as const;
 const deletion = { deletionTimestamp: true, finalizers: true } as const;
 

@@ -75,7 +75,7 @@ export interface FlexVolumeSource {
   readOnly?: boolean;
 }
 
-/** The plugins that were once part of Kubernetes and that CSI drivers replaced: their fields are the migration's. */
+/** Sources of in-tree plugins, which CSI drivers have replaced: only CSI migration knows their fields. */
 export type InTreeSourceField =
   | 'awsElasticBlockStore'
   | 'azureDisk'

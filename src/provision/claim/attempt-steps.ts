@@ -2,7 +2,7 @@ import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { ProvisionError, ProvisionOptions } from '../provisioner.ts';
 
-/** An attempt for a claim ended without a volume and is not retried until something changes. Counted as failed, as in the original. */
+/** An attempt for a claim ended without a volume and is not retried until something changes. Counted as failed, as in the Go sidecar. */
 export class Stopped {
   readonly reason: string;
 
@@ -14,7 +14,7 @@ export class Stopped {
 /** An attempt for a claim. */
 export interface Attempt {
   options: ProvisionOptions;
-  /** What is recorded of it; undefined before that, and where nothing is recorded. */
+  /** Its record; undefined before it is written, and where attempts are not recorded. */
   intent?: Intent | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface AttemptSteps {
   hasRecord(uid: string): boolean;
   /** Whether the volume of the claim may be in progress: then each change of the claim needs a sync. */
   isInProgress(uid: string): boolean;
-  /** A claim that no longer exists, and whose volume must be created nevertheless. */
+  /** The last known state of a claim whose volume must be created even though the claim no longer exists. */
   keptClaim(uid: string): PersistentVolumeClaim | undefined;
   /**
    * Continues what an earlier attempt has begun and recorded.
@@ -44,7 +44,7 @@ export interface AttemptSteps {
   /** The checks before anything is planned. @throws when the claim must be requeued. */
   admit(options: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined>;
   /**
-   * Makes the storage; where attempts are recorded, an attempt without a record is planned and recorded first.
+   * Creates the storage; where attempts are recorded, an attempt without a record is planned and recorded first.
    *
    * @returns the volume as it is to be saved.
    * @throws as `Provisioner.provision`, or as `Recoverable.plan` and `fulfil`, and what the journal throws.

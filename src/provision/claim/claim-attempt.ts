@@ -1,6 +1,6 @@
 /**
- * One attempt for a claim: decide, admit, provision, save. Provisioning is a step in which provisioners differ: of a `Recoverable` one it
- * is plan, record and create, in `recorded-steps.ts`.
+ * One attempt for a claim: decide, admit, provision, save. How it provisions depends on the provisioner: for a `Recoverable` one it plans,
+ * records and creates, in `recorded-steps.ts`.
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -45,7 +45,7 @@ export interface ClaimAttemptOptions {
   /** In the sidecar the `CsiProvisioner`. */
   provisioner: Omit<Provisioner, 'provision'>;
   /**
-   * What is recorded of an attempt, and how its storage is made: `RecordedSteps` for a `Recoverable` provisioner, else
+   * How an attempt is recorded, and its storage created: `RecordedSteps` for a `Recoverable` provisioner, else
    * `UnrecordedSteps`.
    */
   steps: AttemptSteps;
@@ -66,7 +66,7 @@ export interface ClaimAttemptOptions {
   recorder: Recorder;
   metrics: ControllerMetrics;
   volumeName: (claim: PersistentVolumeClaim) => string;
-  /** What ended the last attempt of each claim; undefined: nobody asks. */
+  /** Why the last attempt of each claim ended without a volume; undefined: that is not kept. */
   lastErrors: LastErrors | undefined;
   clock: Clock;
   logger: Logger;
@@ -116,7 +116,7 @@ export class ClaimAttempt {
     return outcome;
   }
 
-  /** As the cache shows it; one that is cached in part is read if there is work to do. @returns undefined if it is gone. */
+  /** The cached claim; one that is cached in part is read live if there is work to do. @returns undefined if it is gone. */
   async #currentClaim(uid: string, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
     const { rescheduler, steps, isKnownProvisioner, classes, claims, client } = this.#options;
     const [claim] = claims.byIndex(uidIndex, uid);
@@ -138,11 +138,11 @@ export class ClaimAttempt {
   }
 
   /**
-   * Decides by `claimDecision`: a claim of ours that waits for no node gets its class from the cache. Reads one that the cache does not show.
+   * Decides by `claimDecision`. A class that the cache does not show is read live before it is reported as missing.
    *
    * @returns the class with which the claim is to be provisioned; undefined: not now, as it is bound, not for this provisioner, or waits
    * for a node.
-   * @throws for another try, which counts as failed, such as while the class does not exist.
+   * @throws for a retry, and counts the attempt as failed, such as while the class does not exist.
    */
   async #classToProvisionWith(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<StorageClass | undefined> {
     const { provisioner, isKnownProvisioner, classes, missingClasses, metrics, logger } = this.#options;
@@ -224,12 +224,12 @@ export class ClaimAttempt {
       }
       return new Stopped(`volume ${volumeName} exists already`);
     }
-    const made = volumes
+    const unbound = volumes
       .byIndex(unboundForIndex, claimUid(claim))
       .find((volume) => volume.metadata.name !== volumeName && canBind(claim, volume));
-    if (made !== undefined) {
+    if (unbound !== undefined) {
       // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
-      const { name } = made.metadata;
+      const { name } = unbound.metadata;
       throw new Error(
         `PersistentVolume ${JSON.stringify(name)} was created for the claim, which is not bound to it yet`,
       );
@@ -241,32 +241,36 @@ export class ClaimAttempt {
     }
     if (!isKnownProvisioner(storageClass.provisioner)) {
       const { name } = storageClass.metadata;
-      const asked = requestedProvisioner(claim) ?? '';
-      const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(shortValue(storageClass.provisioner))}, and the claim asks for ${JSON.stringify(shortValue(asked))}. Nothing is provisioned until both agree`;
+      const requested = requestedProvisioner(claim) ?? '';
+      const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(shortValue(storageClass.provisioner))}, and the claim asks for ${JSON.stringify(shortValue(requested))}. Nothing is provisioned until both agree`;
       reportFailure(message);
       return new Stopped(message);
     }
     return undefined;
   }
 
-  /** Records the event `Provisioning`, creates the volume through the steps, and saves it. For an attempt that was admitted or has a record. @throws for a retry. */
+  /**
+   * Records the event `Provisioning`, creates the volume through the steps, and saves it. The attempt was admitted or has a record.
+   *
+   * @throws for a retry.
+   */
   async #provisionAndSave(attempt: Attempt, signal: AbortSignal): Promise<Stopped | undefined> {
     const { observer, store, steps, recorder } = this.#options;
     const { claim } = attempt.options;
     const message = `External provisioner is provisioning volume for claim ${JSON.stringify(objectKey(claim))}`;
     recorder.event(claimReference(claim), 'Normal', 'Provisioning', message);
-    let made: PersistentVolume | Stopped;
+    let created: PersistentVolume | Stopped;
     try {
-      made = await steps.provision(attempt, signal);
+      created = await steps.provision(attempt, signal);
     } catch (error) {
-      made = await this.#afterFailure(error, attempt.options, signal);
+      created = await this.#afterFailure(error, attempt.options, signal);
     }
-    if (made instanceof Stopped) return made;
-    observer.onProvisioned(made, attempt.options);
+    if (created instanceof Stopped) return created;
+    observer.onProvisioned(created, attempt.options);
     try {
-      await store.save(claim, made);
+      await store.save(claim, created);
     } catch (error) {
-      steps.unsaved(claim, made);
+      steps.unsaved(claim, created);
       throw error;
     }
     return undefined;

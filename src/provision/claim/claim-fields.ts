@@ -1,4 +1,4 @@
-/** What a claim says, read in the order that Kubernetes' own controllers read it. */
+/** Fields and annotations of a claim, with the precedence that Kubernetes' own controllers give them. */
 import type { ObjectReference } from '../../kube/kube-object.ts';
 import {
   alphaSelectedNodeKey,
@@ -14,13 +14,13 @@ export function className(claim: PersistentVolumeClaim): string {
   return claim.metadata.annotations?.[betaStorageClassKey] ?? claim.spec.storageClassName ?? '';
 }
 
-/** The provisioner that is to make the volume: the GA annotation if present, even empty, else the beta one. */
+/** The provisioner that is to create the volume: the GA annotation if present, even empty, else the beta one. */
 export function requestedProvisioner(claim: PersistentVolumeClaim): string | undefined {
   const annotations = claim.metadata.annotations ?? {};
   return annotations[storageProvisionerKey] ?? annotations[betaStorageProvisionerKey];
 }
 
-/** The chosen node: an empty GA annotation counts as present, the alpha one is only a fall-back. */
+/** The selected node: an empty GA annotation counts as present, the alpha one is only a fall-back. */
 export function selectedNode(claim: PersistentVolumeClaim): string {
   const annotations = claim.metadata.annotations ?? {};
   return annotations[selectedNodeKey] ?? annotations[alphaSelectedNodeKey] ?? '';
@@ -31,7 +31,7 @@ export function namesVolume({ spec }: PersistentVolumeClaim): boolean {
   return (spec.volumeName ?? '') !== '';
 }
 
-/** The claim's UID; empty only for an object that no API server made. */
+/** The claim's UID; empty only for an object that does not come from an API server. */
 export function claimUid(claim: PersistentVolumeClaim): string {
   return claim.metadata.uid ?? '';
 }

@@ -1,4 +1,4 @@
-/** How far a claim without a volume is, from what the controller knows anyway. */
+/** The progress of a claim without a volume, from what the controller already knows. */
 import type { KeyState } from '../../kube/queue/work-queue.ts';
 import { className, claimUid, namesVolume, requestedProvisioner, selectedNode } from './claim-fields.ts';
 import type { WaitReason } from '../intents/intent.ts';
@@ -45,7 +45,7 @@ export interface ClaimProgress {
   readonly failures: number;
   /** Undefined: none, or the controller does not keep them. */
   readonly lastError: LastError | undefined;
-  /** Milliseconds until the next attempt; undefined while it has no time. */
+  /** Milliseconds until the next attempt; undefined while none is scheduled. */
   readonly nextTryInMs: number | undefined;
   /** For how long a worker has had it, in milliseconds; undefined: none has it. */
   readonly syncingForMs: number | undefined;
@@ -95,7 +95,7 @@ export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgress
 }
 
 /**
- * A claim that no controller has to do with yet: with `WaitForFirstConsumer`, kube-controller-manager hands it over once a node is
+ * A claim that no provisioner serves yet: with `WaitForFirstConsumer`, kube-controller-manager hands it over once a node is
  * selected for a Pod that uses it. There may be many, so nothing is looked up but the class.
  */
 function beforeHandOver(
@@ -130,7 +130,7 @@ function stepOf(claim: PersistentVolumeClaim, { state }: KeyState, parts: ClaimP
   if (state === 'processing') return 'syncing';
   const volumeName = parts.volumeName(claim);
   if (parts.isUnsaved(volumeName)) return 'saving';
-  if (parts.hasVolume(volumeName)) return 'volume-made'; // a retry may still have its time
+  if (parts.hasVolume(volumeName)) return 'volume-made'; // a retry may still be scheduled
   const storageClass = parts.getClass(className(claim));
   if (storageClass === undefined) return 'class-missing';
   if (state === 'waiting') return 'queued';

@@ -19,13 +19,13 @@ export interface WishedVolume {
 
 export interface ClaimWishOptions {
   isKnownProvisioner: (name: string) => boolean;
-  /** The provisioner's own say; what it throws counts as yes. */
+  /** `shouldProvision` of the provisioner; if it throws, that counts as true. */
   qualifies: (claim: PersistentVolumeClaim) => boolean | Promise<boolean>;
 }
 
 /**
- * The wish of a claim, from the object as it is now. Class, grants and the state of the source do not count: they had their
- * say before the volume was begun.
+ * What a claim wants, from its current state. Class, grants and the source are not considered: they were checked before the
+ * volume was begun.
  *
  * @param claim - of the recorded namespace and name, or found by its UID.
  */

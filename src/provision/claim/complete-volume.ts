@@ -60,7 +60,7 @@ export function completeVolume(
   };
 }
 
-/** A field that is there as undefined counts as left out. */
+/** A field that is set to undefined counts as absent. */
 function withoutAbsent(spec: PersistentVolumeSpec): PersistentVolumeSpec {
   return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined));
 }

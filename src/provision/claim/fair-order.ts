@@ -38,7 +38,7 @@ const maxStreaks = 4096;
  *   times as many as are free. So some stay free for namespaces that come later, even if all calls hang. A namespace
  *   that has been the only one for a second may have all.
  * - Once 50 attempts of a namespace and class have failed in a row, its retries are limited, together with those of all
- *   other such flows, to 100 per second, until one of its attempts makes a volume. So an outage of the backend costs
+ *   other such flows, to 100 per second, until one of its attempts provisions a volume. So an outage of the backend costs
  *   little CPU.
  */
 export class FairOrder implements WaitingOrder {
@@ -184,7 +184,7 @@ export class FairOrder implements WaitingOrder {
     return isAlone && this.#isTime(this.#aloneSinceMs + aloneMs);
   }
 
-  /** Whether the time has come; if not, the queue asks again then. */
+  /** Whether that time has come; if not, the queue calls `take` again then. */
   #isTime(atMs: number): boolean {
     if (this.#options.clock.monotonicMs() >= atMs) return true;
     this.#nextAtMs = Math.min(this.#nextAtMs ?? Infinity, atMs);

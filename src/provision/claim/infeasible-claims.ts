@@ -1,16 +1,16 @@
 import type { Clock } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
 
-/** How long an infeasible claim is held back, in milliseconds; fixed, as in the original. */
+/** How long an infeasible claim is held back, in milliseconds; fixed, as in the Go sidecar. */
 export const heldBackMs = 300_000;
 
-/** Of the error that is repeated in log lines, in characters. */
+/** Max length of the error that is repeated in log lines, in characters. */
 const maxProblemLength = 1000;
 
 /** The claim is not tried again yet. */
 export class HeldBackError extends Error {
   override readonly name = 'HeldBackError';
-  /** Of the attempt that failed for good. */
+  /** The error of the attempt that failed for good. */
   readonly problem: string;
 
   constructor(claimUid: string, problem: string) {

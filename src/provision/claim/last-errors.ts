@@ -3,7 +3,7 @@ import { shortValue } from '../../base/short-value.ts';
 import { HeldBackError } from './infeasible-claims.ts';
 import { waitingText } from './waiting-text.ts';
 
-/** Why the last attempt for a claim ended without a volume, or that to delete a volume failed. */
+/** Why the last attempt for a claim ended without a volume, or why the last attempt to delete a volume failed. */
 export interface LastError {
   /** As in the events, truncated at 1,000 characters. */
   readonly message: string;
@@ -11,9 +11,9 @@ export interface LastError {
   readonly kind: 'failed' | 'waiting';
   /** Milliseconds since the Unix epoch. */
   readonly atMs: number;
-  /** What the error means; undefined where nobody knows that. */
+  /** What the error means, such as `class-not-found`; undefined: unknown. */
   readonly cause?: string | undefined;
-  /** When the first of the attempts ended that have failed, or waited, in a row, in the same unit. */
+  /** When the first of the consecutive attempts that failed, or waited, ended; in the same unit. */
   readonly sinceMs: number;
 }
 
@@ -27,7 +27,7 @@ export interface LastErrorsOptions {
   meaningOf?: ((text: string, error: unknown) => { cause: string } | undefined) | undefined;
 }
 
-/** The last error of each claim that waits, by UID, or of each volume, by name; of too many of them those that failed last. */
+/** The last error of each claim that waits, by UID, or of each volume, by name; if there are too many, the latest ones. */
 export class LastErrors {
   readonly #clock: Clock;
   readonly #maxErrors: number;
@@ -38,7 +38,7 @@ export class LastErrors {
   /**
    * @param options.maxErrors - default 20,000.
    * @param options.isShort - only the beginning of a message is kept. Default false.
-   * @param options.meaningOf - tells the cause. Default: nobody knows it.
+   * @param options.meaningOf - returns the cause. Default: it is unknown.
    */
   constructor(clock: Clock, { maxErrors = maxErrorsDefault, isShort = false, meaningOf }: LastErrorsOptions = {}) {
     this.#clock = clock;
@@ -47,7 +47,7 @@ export class LastErrors {
     this.#maxLength = isShort ? shortLength : maxMessageLength;
   }
 
-  /** Notes an error. A claim that is held back keeps the error for which it is. */
+  /** Notes an error. A claim that is held back keeps the error that caused it. */
   add(uid: string, error: unknown): void {
     const known = this.#errors.get(uid);
     if (error instanceof HeldBackError && known !== undefined) return;

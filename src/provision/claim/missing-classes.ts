@@ -34,7 +34,7 @@ export class MissingClasses {
     }
   }
 
-  /** Records the event once for each class, since the retries alone are in the log only. @returns what the sync throws. */
+  /** Records the event once for each class; the retries are only logged. @returns what the sync throws. */
   report(claim: PersistentVolumeClaim, name: string): Error {
     const uid = claimUid(claim);
     if (this.#reportedMissingClass.get(uid) !== name) {

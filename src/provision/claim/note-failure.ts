@@ -22,7 +22,7 @@ export interface FailureParts {
 /**
  * To be called for a failure after a request may have reached the backend.
  *
- * @param mayExist - whether an earlier attempt may have made the storage.
+ * @param mayExist - whether an earlier attempt may have created the storage.
  * @returns what the attempt fails with.
  */
 export async function noteFailure(
@@ -74,7 +74,7 @@ async function noteProvisionError(
       return new ProvisionError(message, { state: 'finished', cause: error });
   } else {
     if (afterUnclear === 'undecidable') reportStuck(parts, intent, message);
-    // an earlier attempt may have left a volume, which no other node may get
+    // an earlier attempt may have left a volume, so no other node may be selected
     if (state === 'reschedule') return new ProvisionError(message, { state: 'in-background', cause: error });
   }
   return error;
@@ -85,7 +85,7 @@ function hasPlannedNode({ claims }: FailureParts, { record, plannedNode }: Inten
   return cached !== undefined && nodeName(cached) === plannedNode;
 }
 
-/** Marks an intent as stuck, since what became of it cannot be found out, and records an event on its claim. Safe to repeat. */
+/** Marks an intent as stuck, since what became of it cannot be determined, and records an event on its claim. Safe to repeat. */
 export function reportStuck(
   { intents, recorder }: { intents: Intents; recorder: Recorder },
   intent: Intent,

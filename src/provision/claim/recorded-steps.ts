@@ -1,6 +1,6 @@
 /**
- * The steps of a `Recoverable` provisioner: plan, record and create. The plan is recorded before the backend is asked, and fulfilled as
- * often as needed.
+ * The steps of a `Recoverable` provisioner: plan, record and create. The plan is recorded before the backend is called, and fulfilled
+ * as often as needed.
  */
 import type { Clock } from '../../base/clock.ts';
 import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
@@ -70,7 +70,7 @@ export class RecordedSteps implements AttemptSteps {
     return this.#options.intents.get(uid) !== undefined;
   }
 
-  /** The same: as long as the volume may be in progress it has a record. */
+  /** As `hasRecord`: while the volume may be in progress, it has a record. */
   isInProgress(uid: string): boolean {
     return this.hasRecord(uid);
   }
@@ -114,7 +114,7 @@ export class RecordedSteps implements AttemptSteps {
     } catch (error) {
       throw this.#reportWaiting(claim, error);
     }
-    await intents.leaveDelete(intent, signal); // one that was begun, and could not be sent
+    await intents.leaveDelete(intent, signal); // a deletion was recorded, and could not be sent
     return { options: this.#optionsOf(intent, claim), intent };
   }
 
@@ -164,7 +164,7 @@ export class RecordedSteps implements AttemptSteps {
     return this.#create(intent, signal);
   }
 
-  /** Opens an intent; events on the claim say what that waits for. @throws as `Intents.openAndRecord`. */
+  /** Opens an intent; if that has to wait, an event on the claim says for what. @throws as `Intents.openAndRecord`. */
   async #whileReportingWait(claim: PersistentVolumeClaim, open: () => Promise<Intent>): Promise<Intent> {
     const { clock, recorder } = this.#options;
     const patience = clock.after(journalPatienceMs, () => {
@@ -224,7 +224,7 @@ export class RecordedSteps implements AttemptSteps {
   }
 
   failed(): void {
-    // the intent knows
+    // the intent was updated before
   }
 
   unsaved(_claim: PersistentVolumeClaim, volume: PersistentVolume): void {
@@ -232,7 +232,7 @@ export class RecordedSteps implements AttemptSteps {
   }
 
   ended(): void {
-    // the intent is open, or was closed
+    // nothing is kept besides the intent
   }
 
   /** Marks the record if the stored volume is that of another instance: the claim may have moved while this one was away. */
@@ -251,7 +251,7 @@ export class RecordedSteps implements AttemptSteps {
     } else if (intent.owner !== 'foreign') this.#options.revoker.closeNowOrAfterLateCalls(intent);
   }
 
-  /** The options of an attempt for an open intent. The class may be gone: then only what the record knows of it is there. */
+  /** The options of an attempt for an open intent. The class may be gone: then the record has all that is known of it. */
   #optionsOf({ record: { volume } }: Intent, claim: PersistentVolumeClaim): ProvisionOptions {
     const { className: name, provisioner, defaults } = volume;
     const known = this.#options.classes.get(name);

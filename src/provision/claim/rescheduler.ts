@@ -47,7 +47,8 @@ export class Rescheduler {
   }
 
   /**
-   * An API server that has been restored from a backup may never show our write: where it has an older claim itself, that one counts.
+   * An API server that has been restored from a backup may never show our write: if a live read is older than our write, too, the
+   * cached claim counts.
    *
    * @throws when the cached claim still has the node that was removed.
    */

@@ -57,7 +57,7 @@ export async function closeIfServed(
     reportStuck(options, intent, message);
     throw new Error(message);
   }
-  // whether one that an administrator reserved, or another instance has made, has the storage is compared when ours is saved
+  // the storage of a volume that an administrator reserved, or another instance created, is compared when ours is saved
   if (intent.mayExist && !(await isReservedFor(claim, whole, { client, signal, byUid: true }))) return false;
   if (intent.mayExist && options.provisioner.isElsewhere?.(whole) === true) return false;
   revoker.closeNowOrAfterLateCalls(intent);

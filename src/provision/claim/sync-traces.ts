@@ -19,12 +19,12 @@ export interface SyncTracesOptions {
   clock: Clock;
 }
 
-/** What has been failing for so long is exported, in milliseconds; the pauses between attempts add up to five minutes to it. */
+/** The trace of an object that has failed for this long is exported, in milliseconds; a pause between attempts may add five minutes. */
 const maxRootMs = 10 * 60_000;
 
 interface SyncTrace {
   whole: Span;
-  /** When that began, in milliseconds since the Unix epoch. */
+  /** When `whole` began, in milliseconds since the Unix epoch. */
   startMs: number;
   readonly name: string;
   readonly options: { id: string; attributes: SpanAttributes };
@@ -92,7 +92,7 @@ export class SyncTraces {
     }
   }
 
-  /** A root that never ended would never be seen: that of an object that fails for long ends, and another one follows it. */
+  /** A root span is exported only once it ends: while an object keeps failing, its root is ended from time to time and followed by another. */
   #exportRoot(trace: SyncTrace, error: unknown): void {
     const nowMs = this.clock.wallMs();
     if (nowMs - trace.startMs < maxRootMs) return;
@@ -125,7 +125,7 @@ function end({ held }: SyncTrace, endSpan: () => void): void {
   else if (held.length < maxHeld) held.push(endSpan);
 }
 
-/** Something was done, or failed: the trace is to be seen. */
+/** Something was done, or failed: the trace is exported. */
 function release(trace: SyncTrace): void {
   for (const endSpan of trace.held ?? []) endSpan();
   trace.held = undefined;

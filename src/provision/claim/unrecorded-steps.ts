@@ -12,8 +12,8 @@ export interface UnrecordedStepsOptions {
 }
 
 /**
- * The steps of a provisioner that is not `Recoverable`: `provision` is called with the class and the claim of now, and what may be
- * in progress is known to this process alone.
+ * The steps of a provisioner that is not `Recoverable`: `provision` is called with the current class and claim, and only this
+ * process knows what may be in progress.
  */
 export class UnrecordedSteps implements AttemptSteps {
   readonly #options: UnrecordedStepsOptions;
