@@ -1,5 +1,5 @@
 /**
- * The journal in Leases of the cluster. A record's way: `put` makes an entry of it, the `WriteQueue` places it in a shard with
+ * The journal in Leases of the cluster. The path of a record: `put` turns it into an entry, the `WriteQueue` places it in a shard with
  * others, and the `ShardWriter` writes that. All of it is kept in the `JournalState`; `RecordChanges` follows what other processes
  * write, and the `JournalRun` opens the journal and does the periodic work.
  */
@@ -88,7 +88,7 @@ class ClusterJournal implements IntentJournal {
     if (other !== undefined) throw new OtherProvisionerError(uid, other);
     const entry = this.#entryOf(record, old);
     if (!this.#state.hasRoom(entry)) {
-      await this.#meetMarks(signal);
+      await this.#readMarks(signal);
       return this.#reportOversize(record, entry);
     }
     this.#queue.onRecord();
@@ -134,8 +134,8 @@ class ClusterJournal implements IntentJournal {
     return entryOf(record, { writer: this.#me, renewedAt, reportOnly: old?.reportOnly ?? '', plans: this.#plans });
   }
 
-  /** Writes the first shard, as the write of a record would: what operators and other processes have set there is known then. */
-  async #meetMarks(signal: AbortSignal): Promise<void> {
+  /** Writes the first shard, as the write of a record would, which shows what operators and other processes have set there. */
+  async #readMarks(signal: AbortSignal): Promise<void> {
     if (!this.#status.isRunning || this.#status.isRefused) return;
     const written = this.#state.root.written(this.#nowMs);
     this.#queue.wake();

@@ -1,4 +1,4 @@
-/** Changes to a shard from outside of the sidecar, which may be working on it: above all the requests of an operator. */
+/** Changes to a shard from outside of the sidecar, above all the requests of an operator. */
 import { ConflictError } from '../../kube/client/api-error.ts';
 import type { JournalLocation } from './read-journal.ts';
 import { type ShardObject, ShardStorage } from './shard-storage.ts';
@@ -32,10 +32,10 @@ export async function editShard(
 
 /**
  * Marks the journal as drained, or removes the mark. While it is marked the sidecar begins no new volume. Each shard has a mark, so
- * that a process that writes the record of a new volume meets it, whichever shard that is. Safe to repeat.
+ * that a process that writes the record of a new volume reads it, whichever shard it writes. Safe to repeat.
  *
  * @param numbers - of all shards.
- * @param since - RFC 3339, the first mark stays; undefined removes it.
+ * @param since - RFC 3339; a mark that exists already stays. Undefined removes the marks.
  * @throws {ApiError} and {TransportError} when one cannot be written: others may be marked then.
  */
 export async function markDrained(

@@ -1,7 +1,7 @@
-/** More records than this within the window make a load under which writing waits for more. */
+/** With more records than this within the window, a write waits for further ones. */
 const loneRecords = 4;
 const windowMs = 200;
-/** So many records make a group that waits for no more of them. */
+/** A group of this many records waits for no further ones. */
 const fullGroup = 8;
 
 /** When new records are written: a lone one at once, many in groups. */

@@ -12,7 +12,7 @@ export class HeldEntries {
     return this.#bytes;
   }
 
-  /** How much larger it would be with these as well. */
+  /** By how many bytes these would enlarge it. */
   bytesOf(entryBytes: number, shared: ReadonlyMap<string, number>): number {
     let bytes = entryBytes;
     for (const [key, more] of shared) if (!this.#shared.has(key)) bytes += more;

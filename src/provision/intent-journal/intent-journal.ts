@@ -9,14 +9,14 @@ export interface FoundIntent {
   /**
    * - `own`: this process alone works on it now.
    * - `foreign`: it belongs to another process, which may be alive. `put` takes it over unless it is in the phase `delete`; until
-   *   then nothing of it may be deleted. It comes again as `own` once the other one has been silent for long enough.
+   *   then nothing of it may be deleted. It is found again as `own` once the other process has been silent for long enough.
    */
   owner: 'own' | 'foreign';
   /** Why nothing may ever be deleted because of this record, such as a restored backup. Absent: it may be revoked. */
   reportOnly?: string;
 }
 
-/** Told of what happens to records without our doing. Each is called synchronously and must not throw. */
+/** Notified of changes to records that this process did not request. Methods are called synchronously and must not throw. */
 export interface JournalListener {
   onFound(intent: FoundIntent): void;
   /** A foreign record was closed by its owner. */
@@ -34,11 +34,11 @@ export interface JournalListener {
 /** `durable`: a crash loses nothing. `unprotected`: it cannot be written now, as the log says; work goes on without. */
 export type Protection = 'durable' | 'unprotected';
 
-/** Write-ahead records of volumes in the making. */
+/** Write-ahead records of volumes in progress. */
 export interface IntentJournal {
   /**
-   * Of a process that works beside others: valid while none of them may have taken its records over. Absent: nothing is known of
-   * that, or leader election sees to it.
+   * Of a process that works beside others: valid while none of them may have taken its records over. Absent: that is
+   * unknown, or leader election ensures it.
    */
   readonly permit?: Permit | undefined;
   /**

@@ -5,11 +5,11 @@ import type { Plan } from '../recoverable.ts';
 /**
  * How far an intent is.
  *
- * - `create`: the backend is being asked, or will be.
+ * - `create`: the backend is being called, or will be.
  * - `unclear`: an attempt ended without a clear result.
- * - `delete`: the storage `handle` is being deleted; it must be gone before anything of the same name is made.
- * - `revoked`: it was deleted, or was certainly not there, and is revoked once more when no call that makes it can be under way any more.
- * - `stuck`: what is left cannot be found out; `problem` says why.
+ * - `delete`: the storage `handle` is being deleted; it must be gone before anything of the same name is created.
+ * - `revoked`: the storage was deleted or did not exist; it is revoked once more when no call that creates it can be under way any more.
+ * - `stuck`: what is left cannot be determined; `problem` says why.
  * - `unproved`: storage may be left, which a PersistentVolume may have had: it may be kept on purpose; `problem` says more.
  */
 export type IntentPhase = (typeof intentPhases)[number];
@@ -61,12 +61,12 @@ export interface IntentRecord {
   handle?: string;
   /** Why it is stuck or unproved, as the text of a log line. */
   problem?: string;
-  /** A PersistentVolume of the name has other storage: what was made for the claim is in none. */
+  /** A PersistentVolume of the name has other storage: what was created for the claim has no PersistentVolume. */
   nameTaken?: true;
-  /** The process ended without a clear answer to a request that creates the PersistentVolume, which may still be carried out. */
+  /** The process ended without a clear response to a request that creates the PersistentVolume, which may still be carried out. */
   lateSave?: true;
   /**
-   * Beside `handle`: no call that makes the storage could be under way any more when its deletion was first sent, so that it needs no
+   * Beside `handle`: no call that creates the storage could be under way any more when its deletion was first sent, so that it needs no
    * second revoke. Absent: a call could be, or that is not known.
    */
   noLateCalls?: true;

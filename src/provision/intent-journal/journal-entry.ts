@@ -15,9 +15,9 @@ export interface JournalEntry {
   readonly provisioner: string;
   /** The process that works on it. */
   readonly writer: string;
-  /** When that has renewed it, RFC 3339; empty where it does not say so. */
+  /** When that process has last renewed it, RFC 3339; empty where the entry does not say so. */
   readonly renewedAt: string;
-  /** Why nothing may be deleted because of it; empty: it may. */
+  /** Why nothing may be deleted because of it; empty: deletion is allowed. */
   readonly reportOnly: string;
   /** Of key and text, shared values not included. */
   readonly bytes: number;

@@ -6,7 +6,7 @@ import type { IntentPhase } from './intent-record.ts';
  * - `unproved`: a PersistentVolume may have had the volume, which may be kept on purpose.
  * - `lost`: a driver returned storage whose record is gone, and no other can be written.
  * - `restored`: the record may be outdated or of another cluster, such as one of a restored backup.
- * - `undecidable`: what an attempt left behind cannot be found out.
+ * - `undecidable`: what an attempt left behind cannot be determined.
  * - `unreadable`: an entry that cannot be parsed, or of a newer version.
  * - `other-provisioner`: the record is of another provisioner, whose journal has the same name.
  * - `too-large`: a record that fits into no object.
@@ -34,11 +34,11 @@ export interface JournalMetrics {
    * milliseconds since the Unix epoch; undefined: none is open.
    */
   oldestCreatedAtMs(read: () => number | undefined): void;
-  /** Called once, with a function to be called at any time: how many open records wait, by what for. */
+  /** Called once, with a function to be called at any time: how many open records wait, by reason. */
   waiting(read: () => ReadonlyMap<string, number>): void;
-  /** A record of an earlier process was taken up. */
+  /** A record of another process was found. */
   replayed(): void;
-  /** A volume that nobody wants any more is certain not to exist. */
+  /** It is certain that a volume which no claim wants any more does not exist. */
   revoked(): void;
   /** Something was reported and not repaired. */
   reported(reason: ReportReason): void;
@@ -48,7 +48,7 @@ export interface JournalMetrics {
   size(bytes: number): void;
   /** Whether records can be written. */
   isProtected(value: boolean): void;
-  /** Storage is being made without a record, as the journal cannot be written. */
+  /** Storage is being created without a record, as the journal cannot be written. */
   unprotected(): void;
 }
 

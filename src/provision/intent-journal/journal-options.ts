@@ -13,7 +13,7 @@ export interface ClusterJournalOptions {
   lockName: string;
   /** Whether the records of a provisioner are ours; those of others in the same objects are left alone. */
   isKnownProvisioner: (name: string) => boolean;
-  /** Nobody else writes the journal, by leader election: another writer means that the lease was lost. */
+  /** Leader election keeps other processes from writing the journal: another writer means that the lease was lost. */
   exclusive: boolean;
   clock: Clock;
   logger: Logger;

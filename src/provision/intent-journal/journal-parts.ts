@@ -4,7 +4,7 @@ import type { JournalState } from './journal-state.ts';
 import type { ShardStorage } from './shard-storage.ts';
 import type { WriterStatus } from './writer-status.ts';
 
-/** What those who work on a journal share. None of it knows any of them. */
+/** What the writer, the reader and the other parts of a journal share. None of it refers to them. */
 export interface JournalParts {
   journal: ClusterJournalOptions;
   /** This process. */

@@ -6,7 +6,7 @@ import { RequestFailures } from './request-failures.ts';
 import type { Shard } from './shard.ts';
 import type { WriteQueue } from './write-queue.ts';
 
-/** All shards are read this often: others may have changed, or deleted, them, and an operator may want something. In milliseconds. */
+/** All shards are read this often: others may have changed or deleted them, or an operator set an annotation. In milliseconds. */
 const slowPollMs = 60_000;
 /** Open records of this process are renewed this often, in milliseconds. */
 const renewRecordMs = 3_600_000;
@@ -14,7 +14,7 @@ const renewRecordMs = 3_600_000;
 const renewEveryMs = 60_000;
 const firstPauseMs = 50;
 const maxPauseMs = 2000;
-/** A failure to read is logged after so many others, about every half minute. */
+/** Of this many failures to read one is logged, about every half minute. */
 const failuresPerLine = 15;
 
 export type JournalRunOptions = JournalParts & { changes: RecordChanges; reader: ShardReader; queue: WriteQueue };
@@ -65,7 +65,7 @@ export class JournalRun {
     const { journal, state, status, changes, reader, queue } = this.#options;
     if (!(await this.#read(() => reader.readAll(), signal))) return;
     state.root.touch(this.#nowMs);
-    // the first one before all others: from then on a former leader that begins to use a shard notices that it is one no more
+    // the first one before all others: from then on a former leader that begins to use a shard notices that it no longer leads
     if (!(await this.#writeAll([state.root]))) return;
     if (journal.exclusive) {
       if (!(await this.#read(() => reader.readAbsent(), signal))) return;
@@ -124,7 +124,7 @@ export class JournalRun {
     return refusals.length === 0;
   }
 
-  /** Takes the journal up again, if that is possible now. */
+  /** Resumes the journal, if it can be written now. */
   async #retry(signal: AbortSignal): Promise<void> {
     const { state, status, queue } = this.#options;
     try {
@@ -141,7 +141,7 @@ export class JournalRun {
     }
   }
 
-  /** One round of what is done periodically. */
+  /** One round of the periodic work. */
   async #maintain(): Promise<void> {
     const { journal, me, state, heartbeats, changes } = this.#options;
     const { clock, exclusive, adoptAfterMs = 30_000, pollMs = 10_000 } = journal;
@@ -165,7 +165,7 @@ export class JournalRun {
   async #poll(isAlone: boolean, nowMs: number): Promise<void> {
     const { heartbeats, reader } = this.#options;
     this.#polledAtMs = nowMs;
-    // where nobody else should write, only what a write of our own has not shown to be there still
+    // where nobody else should write, only shards that no write of our own has lately shown to be unchanged
     const isDue = ({ writtenAtMs }: Shard): boolean => !isAlone || nowMs - writtenAtMs >= slowPollMs;
     // nobody counts as silent while the shards cannot be read; the next write reports why
     await reader.poll(nowMs, isDue).catch(() => heartbeats.restart(this.#nowMs));

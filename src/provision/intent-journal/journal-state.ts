@@ -3,7 +3,7 @@ import { loneBytes, maxShardBytes, type Place } from './place-group.ts';
 import { type Shard, ShardState, type Waiter } from './shard.ts';
 import { maxShards } from './shard-header.ts';
 
-/** A journal grows by at most so many numbers at once. */
+/** A journal grows by at most so many shards at once. */
 export const numbersAtOnce = 8;
 
 /** Records may grow a little after they were placed; with the prefixes of the keys this stays below the server's 256 KiB. */
@@ -106,7 +106,7 @@ export class JournalState {
     return waiters;
   }
 
-  /** New records go to the shard that already has one for the claim, as was read meanwhile. */
+  /** Moves new records to the shard that, as was read meanwhile, has a record of their claim. */
   placeKnown(nowMs: number): void {
     for (const [uid, { entry, waiters }] of this.#unplaced) {
       if (!this.#home.has(uid)) continue;
@@ -146,7 +146,7 @@ export class JournalState {
     return [...this.#unplaced.values()].flatMap(({ waiters }) => waiters.splice(0));
   }
 
-  /** There can be no more. */
+  /** There can be no more shards. */
   get isFull(): boolean {
     return this.count >= maxShards;
   }
@@ -163,7 +163,7 @@ export class JournalState {
   /** Enters more numbers in the first shard; they can be used when that is written. */
   grow(nowMs: number): void {
     const { root } = this;
-    if (this.isFull || this.count > (root.header?.shards ?? 0) || root.busy) return; // else on its way
+    if (this.isFull || this.count > (root.header?.shards ?? 0) || root.busy) return; // else growth is on its way, or the first shard is being written
     this.#count = Math.min(maxShards, this.count + Math.max(1, Math.min(numbersAtOnce, this.count >> 1)));
     root.touch(nowMs);
   }

@@ -1,4 +1,4 @@
-/** What others have made of a shard while this process held an older state of it. */
+/** Merges what others have changed in a shard since this process last read or wrote it. */
 import type { JournalEntry } from './journal-entry.ts';
 import type { Shard } from './shard.ts';
 import type { ShardContents } from './shard-contents.ts';
@@ -16,7 +16,7 @@ export interface Merged {
 }
 
 /**
- * Brings a shard up to what was read. What this process has still to write of its own stays to be written.
+ * Updates a shard to what was read. What this process has changed itself is still to be written.
  *
  * @param options.isRewound - it is older than what was known: our own records that it lacks were not closed by others.
  */
@@ -65,7 +65,7 @@ function mergeRecord(
   shard.setStored(uid, theirs);
   const mine = shard.wanted.get(uid);
   if (theirs.writer === me) {
-    if (!shard.changed.has(uid) && mine?.text !== theirs.text) shard.want(uid, mine, nowMs); // edited, or a lost answer
+    if (!shard.changed.has(uid) && mine?.text !== theirs.text) shard.want(uid, mine, nowMs); // edited, or our response was lost
     return;
   }
   merged.writers.add(theirs.writer);

@@ -6,7 +6,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
  * and the checksum of gzip reveals damage.
  */
 const mark = 'gzip:';
-/** Shorter texts stay as they are, for people to read, in characters. */
+/** Shorter texts, in characters, stay human-readable. */
 const minPackedLength = 4096;
 /** Max unpacked size, in bytes, so that a few crafted kilobytes cannot exhaust the memory; far more than any plan needs. */
 const maxUnpackedBytes = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-/** The journal for those who only look: nothing is taken over, nothing is written. */
+/** Reads a journal without taking over or writing anything. */
 import type { Clock } from '../../base/clock.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { type IntentRecord, isLeftAlonePhase } from './intent-record.ts';
@@ -20,7 +20,7 @@ export interface JournalLocation {
 export interface ReadJournalOptions extends JournalLocation {
   /** Whether the records of a provisioner are wanted; those of others are left out. */
   isKnownProvisioner: (name: string) => boolean;
-  /** Tells how long ago the journal was renewed. */
+  /** The time now: records that were not renewed for long are only reported. */
   clock: Pick<Clock, 'wallMs'>;
 }
 
@@ -29,9 +29,9 @@ export interface StoredRecord {
   record: IntentRecord;
   /** Number of the shard. */
   shard: number;
-  /** When its process has renewed it, RFC 3339; empty where it does not say so. */
+  /** When its process has last renewed it, RFC 3339; empty where the record does not say so. */
   renewedAt: string;
-  /** Why nothing may be deleted because of it, such as a restored backup; empty: it may. */
+  /** Why nothing may be deleted because of it, such as a restored backup; empty: deletion is allowed. */
   reportOnly: string;
 }
 

@@ -35,7 +35,7 @@ export class ShardReader {
     await this.readUnread();
   }
 
-  /** Reads the shards again that did not exist. Once the first one is ours nobody else begins to use one. */
+  /** Reads again the shards that did not exist. Once the first one is ours nobody else begins to use one. */
   async readAbsent(): Promise<void> {
     const { journal, storage, state, changes } = this.#options;
     const absent = state.all().filter((shard) => shard.object === undefined && !state.isRoot(shard));
@@ -51,7 +51,7 @@ export class ShardReader {
     await inParallel(state.unread, async (number) => void this.#take(number, await storage.read(number)));
   }
 
-  /** Reads the shards again that are due and not being written, to see what others have changed. */
+  /** Reads again the shards that are due and not being written, to see what others have changed. */
   async poll(nowMs: number, isDue: (shard: Shard) => boolean): Promise<void> {
     await inParallel(this.#options.state.all().filter(isDue), async (shard) => {
       if (shard.busy) return;

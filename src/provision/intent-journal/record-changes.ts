@@ -26,7 +26,7 @@ export class RecordChanges {
     this.#options = options;
   }
 
-  /** From now on the listener is called, at first for what was found so far: that may be much. */
+  /** Calls the listener from now on, first for what was found so far: in slices, as that may be much. */
   async listen(listener: JournalListener): Promise<void> {
     while (this.#held.length > 0) await inSlices(this.#held.splice(0), (call) => call(listener));
     this.#listener = listener;
@@ -42,7 +42,7 @@ export class RecordChanges {
     );
   }
 
-  /** A shard was read, and is not as it was known. @throws when nothing may be written any more. */
+  /** A shard was read and differs from what was known. @throws when nothing may be written any more. */
   onChanged(shard: Shard, contents: ShardContents): void {
     const { me, state, status, heartbeats } = this.#options;
     const { clock, exclusive } = this.#options.journal;
@@ -110,7 +110,7 @@ export class RecordChanges {
 
   #onForeign(shard: Shard, entry: JournalEntry): void {
     const { uid } = entry;
-    if (!this.#options.state.tryHome(shard, uid)) return; // ours is elsewhere; this one is looked at when that is closed
+    if (!this.#options.state.tryHome(shard, uid)) return; // another shard has a record of the claim; this one counts once that is closed
     const { exclusive, isFormer } = this.#options.journal;
     if (exclusive || isFormer?.(entry.writer) === true) this.#adopt(shard, entry);
     else if (!this.#known.has(uid)) {
@@ -173,7 +173,7 @@ export class RecordChanges {
     for (const uid of shard.discard.split(',').map((each) => each.trim())) {
       const home = state.home.get(uid);
       const entry = home?.wanted.get(uid);
-      const isOurs = entry?.writer === me && home?.adopting.has(uid) === false; // else it is handed over first
+      const isOurs = entry?.writer === me && home?.adopting.has(uid) === false; // else it is taken over first
       if (shard.ofOtherProvisioners.has(uid) || (home !== undefined && entry !== undefined && !isOurs)) later.push(uid);
       else if (home !== undefined && entry !== undefined && isReported(entry)) {
         home.discardRecord(uid, nowMs);
@@ -232,7 +232,7 @@ export class RecordChanges {
   }
 }
 
-/** Another process that has written the shard; where its header is lost: that has a record in it. */
+/** Another process that has written the shard or, where its header is lost, has a record in it. */
 function otherWriter({ header, records }: ShardContents, me: string): string | undefined {
   const writers = header === undefined ? [...records.values()].map(({ writer }) => writer) : [header.writer];
   return writers.find((writer) => writer !== me);

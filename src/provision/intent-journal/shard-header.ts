@@ -43,7 +43,7 @@ export interface ReadHeader {
 
 /**
  * Reads a header. What is damaged of `times`, `shards` and `renewals` is left out: entries without a time count as
- * outdated, and the others can be found out again.
+ * outdated, and the others can be determined again.
  *
  * @param text - absent where nothing was written yet.
  * @returns `newer` for one that only a newer version can read.
@@ -100,13 +100,13 @@ export function shortened(text: string): string {
   return text.length <= maxShownLength ? text : `${text.slice(0, maxShownLength)}...`;
 }
 
-/** Why nothing may be deleted because of any of a shard's records; empty: it may. */
+/** Why nothing may be deleted because of any of a shard's records; empty: deletion is allowed. */
 export function shardReportOnly(header: ShardHeader | undefined, uid: string): string {
   if (header === undefined) return 'the journal has lost its header';
   return header.uid === uid ? '' : 'the journal is a copy, such as a restored backup';
 }
 
-/** Why nothing may be deleted because of a record that was renewed then; empty: it may. */
+/** Why nothing may be deleted because of a record that was renewed then; empty: deletion is allowed. */
 export function staleReportOnly(renewedAt: string, wallMs: number): string {
   const quietMs = Math.abs(wallMs - Date.parse(renewedAt));
   return quietMs <= maxQuietMs ? '' : 'the record was not renewed for 24 hours';

@@ -11,13 +11,13 @@ export interface ShardObject {
   rest: KubeObject & { metadata: ObjectMeta & { resourceVersion: string } };
   /** Our entries, by key without a prefix. */
   entries: Map<string, string>;
-  /** What an operator wants to have discarded. */
+  /** UIDs of the claims whose records an operator discards, separated by commas. */
   discard: string;
   /** Since when no new volume is to be begun, as an operator has set it; empty: new ones are. */
   drain: string;
 }
 
-/** In front of the keys of annotations. */
+/** Prefix of the keys of annotations. */
 export const annotationPrefix = 'csi-provisioner.journal/';
 /** Where a damaged header is kept: no entry of the journal. */
 export const damagedHeaderKey = 'csi-provisioner.journal-damaged/shard';
@@ -30,7 +30,7 @@ export function isRecordKey(annotation: string): boolean {
   return !/^(shard|discard|drain|shared-.*)$/.test(annotation.slice(annotationPrefix.length));
 }
 
-/** With what a journal needs of them, for the rule that is logged where it is missing. */
+/** Leases with the verbs that a journal needs, for the rule that is logged where one is missing. */
 export const journalLeases: Resource = { ...leases, verbs: lockVerbs };
 /** The same for a process that also looks for other journals. */
 export const listedJournalLeases: Resource = { ...leases, verbs: ['get', 'list', 'create', 'update'] };
@@ -109,7 +109,7 @@ export class ShardStorage {
    *
    * Keeps the object's new resource version.
    *
-   * @returns whether it is still the same object. Kubernetes makes a new Lease where an update finds none.
+   * @returns whether it is still the same object. Kubernetes creates a new Lease where an update finds none.
    * @throws {ShardAlteredError} when something else was stored.
    */
   async update(shard: ShardObject, entries: Record<string, string>, discard: string): Promise<boolean> {

@@ -21,10 +21,10 @@ export type ShardWriterOptions = JournalParts & {
 
 const firstPauseMs = 50;
 const maxPauseMs = 2000;
-/** So many conflicts in a row are answered at once: others write, too. Further ones after a pause. */
+/** After so many conflicts in a row a write is repeated at once, as others write, too; after further ones only after a pause. */
 const quickConflicts = 8;
 
-/** Writes shards, through conflicts, lost answers and outages. */
+/** Writes shards, through conflicts, lost responses and outages. */
 export class ShardWriter {
   readonly #options: ShardWriterOptions;
   #sequence = 0;
@@ -71,7 +71,7 @@ export class ShardWriter {
   #prepareNext(shard: Shard, attempt: Attempt, { failure, error }: { failure: RequestFailure; error: unknown }): void {
     if (failure === 'gone') this.#restart(shard, attempt);
     else if (failure === 'conflict') attempt.mustRead = true;
-    else if (attempt.write !== undefined && !(error instanceof TooManyRequestsError)) attempt.mustRead = true; // it may be done
+    else if (attempt.write !== undefined && !(error instanceof TooManyRequestsError)) attempt.mustRead = true; // it may have been carried out
   }
 
   /** One step. @returns undefined when there is more to do at once. */
@@ -85,7 +85,7 @@ export class ShardWriter {
     const { write } = attempt;
     const sentAt = momentOf(clock);
     const isSame = await storage.update(object, write.entries, write.discard);
-    this.#onAnswered(shard, write, sentAt);
+    this.#onWritten(shard, write, sentAt);
     if (!isSame) {
       shard.recreated(write);
       attempt.write = undefined;
@@ -96,7 +96,7 @@ export class ShardWriter {
   }
 
   /** @param sentAt - the moment before the request. */
-  #onAnswered(shard: Shard, { bytes }: ShardWrite, sentAt: Moment): void {
+  #onWritten(shard: Shard, { bytes }: ShardWrite, sentAt: Moment): void {
     const { journal, state, ownWrites } = this.#options;
     const { clock, metrics } = journal;
     const nowMs = clock.monotonicMs();
@@ -117,7 +117,7 @@ export class ShardWriter {
     if (holder !== undefined && holder !== me) throw status.fence(holder);
   }
 
-  /** Creates the shard's object, as this process's from the beginning: another one that meets it knows whose it is. */
+  /** Creates the shard's object, whose header names this process from the beginning: so others know whose it is. */
   async #create(shard: Shard): Promise<ShardObject> {
     this.#sequence++;
     const header = this.#header(shard, '');
@@ -144,7 +144,7 @@ export class ShardWriter {
     return { shards, renewals: heartbeats.renewals(me, shard.header?.renewals ?? {}, sinceMs) };
   }
 
-  /** After a conflict: either an earlier attempt was carried out and its answer lost, or somebody has changed the shard. */
+  /** After a conflict: either an earlier attempt was carried out and its response lost, or somebody has changed the shard. */
   async #readAgain(shard: Shard, attempt: Attempt): Promise<ShardWrite | undefined> {
     const { journal, me, storage, changes } = this.#options;
     const { write } = attempt;
@@ -157,7 +157,7 @@ export class ShardWriter {
     }
     const contents = parseShard(object, journal);
     if (contents === undefined) throw new NewerFormatError(storage.nameOf(shard.index));
-    if (contents.header?.writer === me) shard.recognized(); // the answer to its creation was lost
+    if (contents.header?.writer === me) shard.recognized(); // the response to its creation was lost
     const isStored = write?.sequence === contents.header?.sequence && contents.header?.writer === me;
     if (write !== undefined && isStored) shard.complete(write);
     else if (write !== undefined) shard.undo(write);

@@ -51,7 +51,7 @@ export class ShardState {
   /** The object as last read or written; undefined where there is none. */
   object: ShardObject | undefined;
   header: ShardHeader | undefined;
-  /** What the operator's annotation is to be after the next write. */
+  /** The value of the operator's annotation after the next write. */
   discard = '';
   /** Entries that are not ours, or cannot be read: they stay as they are. */
   kept: ReadonlyMap<string, string> = new Map();
@@ -97,7 +97,7 @@ export class ShardState {
     return this.#touched || this.#changed.size > 0;
   }
 
-  /** Its size once it held these as well. */
+  /** Its size with these as well. */
   bytesWith(entryBytes: number, shared: ReadonlyMap<string, number>): number {
     return this.bytes + this.#held.bytesOf(entryBytes, shared);
   }
@@ -254,7 +254,7 @@ export class ShardState {
     this.writtenAtMs = nowMs;
   }
 
-  /** The write made a new object: it is to be written again, as its header has the UID of the old one. */
+  /** The write created a new object: it is to be written again, as its header has the UID of the old one. */
   recreated(write: ShardWrite): void {
     this.undo(write);
     this.isNew = true;
@@ -296,5 +296,5 @@ export class ShardState {
   }
 }
 
-/** A shard as all but itself see it. */
+/** A shard as everything outside of `ShardState` sees it. */
 export type Shard = Readonly<ShardState>;

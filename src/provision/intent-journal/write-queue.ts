@@ -12,9 +12,9 @@ import type { ShardWriter, WriteOutcome } from './shard-writer.ts';
 const maxWrites = 4;
 /** Without new records for this long everything else is written, in milliseconds. */
 const quietMs = 1000;
-/** Other changes wait at most this long for company, in milliseconds. */
+/** Other changes wait at most this long to be written with records, in milliseconds. */
 const maxDelayMs = 30_000;
-/** Removed records are written by themselves once they are half of a shard, and at least this many bytes. */
+/** A shard is written for its removed records alone once they are half of it, and at least this many bytes. */
 const minDeadBytes = 16 * 1024;
 
 export type WriteQueueOptions = JournalParts & { changes: RecordChanges; writer: ShardWriter };

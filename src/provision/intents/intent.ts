@@ -8,19 +8,19 @@ import { holdMs, lateUntil, maxHoldMs } from './call-times.ts';
 export interface Intent {
   /** As it is in the journal; replaced as a whole. */
   record: IntentRecord;
-  /** Its record was written: from then on the backend may be asked. */
+  /** Its record was written: from then on the backend may be called. */
   recorded: boolean;
-  /** The record was durable before the backend was asked, and nobody but the leader writes the journal. */
+  /** The record was durable before the backend was called, and nobody but the leader writes the journal. */
   isDurable: boolean;
-  /** The backend may have storage for it, or be making it. */
+  /** The backend may have storage for it, or be creating it. */
   mayExist: boolean;
   /** The node that was selected when this process planned it, see `nodeName`; undefined: another process planned it. */
   plannedNode: string | undefined;
-  /** A call of this process that makes the storage is under way. */
+  /** A call of this process that creates the storage is under way. */
   underWay: boolean;
   /** Monotonic time of the last attempt after which the backend may still be at work. */
   unclearAtMs: number;
-  /** The backend has said once, long enough after the last unclear attempt, that it has no room for it. */
+  /** The backend has reported once, long enough after the last unclear attempt, that it lacks the capacity for it. */
   exhausted: boolean;
   /** The PersistentVolume may have been created, by whatever process. */
   saveAttempted: boolean;
@@ -42,7 +42,7 @@ export interface Intent {
   firstSince: number;
   /** Monotonic time at which `since` was set. */
   sinceAtMs: number;
-  /** A call that makes the storage may still be under way until this monotonic time, whoever has sent it. */
+  /** A call that creates the storage may still be under way until this monotonic time, whoever has sent it. */
   lateUntilMs: number;
   /** Monotonic times, in milliseconds, at which this process gave up the first and the last of the calls that the backend may not have read. */
   unread: { firstMs: number; lastMs: number } | undefined;
@@ -54,18 +54,18 @@ export interface Intent {
   reportedAs: ReportReason | undefined;
   /** The storage, once the backend has named it in this process. */
   foundHandle: string | undefined;
-  /** The backend may have been told to delete the storage. */
+  /** A request to delete the storage may have been sent. */
   deleteSent: boolean;
   /**
-   * Monotonic time at which it may have been told so first, since the storage was last asked for; undefined: it was not. A call that
-   * ended later may have made the storage again.
+   * Monotonic time at which the first such request since the storage was last requested may have been sent; undefined: none was. A call
+   * that ended later may have recreated the storage.
    */
   firstDeleteAtMs: number | undefined;
   /** It is left to the revoker; the claim waits, but not for a second revoke. */
   revoking: boolean;
   /**
    * Nothing is deleted before this monotonic time, so that the calls of other processes, or of an attempt to revoke it, have ended: one
-   * that completes after the deletion makes the storage again.
+   * that completes after the deletion recreates the storage.
    */
   deleteNotBeforeMs: number;
   /**
@@ -75,7 +75,7 @@ export interface Intent {
   keptUntilMs: number;
   /** The PersistentVolume is there; the record is closed once `keptForMs` has passed. */
   served: boolean;
-  /** Another process may still work on it. */
+  /** Whether another process may still work on it. */
   owner: 'own' | 'foreign' | 'taken-over';
   /** Why nothing may ever be deleted because of it. */
   reportOnly: string | undefined;
@@ -84,7 +84,7 @@ export interface Intent {
 /** For how long the API server may still carry out a request that was aborted, in milliseconds. */
 export const lateSaveMs = 65_000;
 
-/** Pause until a volume whose storage is being made or revoked is synced again, in milliseconds. */
+/** Pause until a volume whose storage is being created or revoked is synced again, in milliseconds. */
 const busyPauseMs = 1000;
 
 /** Nothing is done for it: an operator, or a claim that wants it again, decides. */
@@ -111,8 +111,8 @@ export function mayBeSavedLate(intent: Intent, nowMs: number): boolean {
 }
 
 /**
- * Whether no call that makes the storage could be under way any more when its deletion was first sent, or can be now if none was
- * sent. A call that ends after the deletion may have made the storage again.
+ * Whether no call that creates the storage could be under way any more when its deletion was first sent, or can be now if none was
+ * sent. A call that ends after the deletion may have recreated the storage.
  */
 export function needsNoSecondRevoke({ lateUntilMs, firstDeleteAtMs }: Intent, nowMs: number): boolean {
   return lateUntilMs <= (firstDeleteAtMs ?? nowMs);
@@ -195,7 +195,7 @@ export function foundIntent(
 }
 
 /**
- * For how long a call that was given up, or one of another process, may make the storage of a saved volume again, in milliseconds; 0 or
+ * For how long a call that was given up, or one of another process, may recreate the storage of a saved volume, in milliseconds; 0 or
  * less: none can. While the backend may not have read such a call, for a minute at most, a short pause after which to check again.
  */
 export function keptForMs(intent: Intent, nowMs: number): number {
@@ -209,8 +209,8 @@ function unreadUntilMs({ unread }: Intent): number {
 
 /**
  * For how long the storage of the intent's PersistentVolume must stay, in milliseconds: while a call that was given up, or is that of
- * another process, may make it again; while a call of our own is under way, where another process has saved the volume; and while
- * the revoker, which makes the storage to find it, checks whether it may go.
+ * another process, may recreate it; while a call of our own is under way, where another process has saved the volume; and while
+ * the revoker, which creates the storage to find it, checks whether it may go.
  */
 export function quietInMs(intent: Intent, nowMs: number): number {
   const keptMs = keptForMs(intent, nowMs);
@@ -224,11 +224,11 @@ export function quietInMs(intent: Intent, nowMs: number): number {
 /**
  * What an intent waits for.
  *
- * - `earlier-call`: a call of another process, or one of our own that had no clear result, may still make the storage.
+ * - `earlier-call`: a call of another process, or one of our own that had no clear result, may still create the storage.
  * - `other-process`: its record is that of another process, which may be alive.
  * - `late-save`: the API server may still carry out a request that creates its PersistentVolume.
  * - `proof`: what happened to PersistentVolumes is still being read.
- * - `second-revoke`: nothing is left of it, and it is revoked a second time once no late call can make it.
+ * - `second-revoke`: nothing is left of it, and it is revoked a second time once no late call can create it.
  */
 export type WaitReason = (typeof waitReasons)[number];
 

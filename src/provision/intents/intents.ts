@@ -1,4 +1,4 @@
-/** What may be under way at the backend: the one owner of that knowledge. It keeps the journal and its own memory equal. */
+/** Knows what may be under way at the backend, which nothing else tracks. Keeps the journal and its own memory in step. */
 import type { Logger } from '../../base/logger.ts';
 import {
   DrainingError,
@@ -43,13 +43,13 @@ export interface IntentsOptions extends LateCallsOptions {
 const maxProblemLength = 2000;
 /** The version since which a record is known to have no PersistentVolume is renewed this often, in milliseconds. */
 const renewMs = 20_000;
-/** And this soon after a start, in milliseconds, as a process that is restarted again and again may not run longer. */
+/** The first time this soon after a start, in milliseconds: a process that restarts again and again may not run longer. */
 const firstRenewMs = 1000;
 /** Max records whose version is renewed at once: each write holds a whole shard. */
 const maxRenewed = 500;
 
 export class Intents {
-  /** Calls that may still make storage although nobody waits for them. */
+  /** Calls that may still create storage although nobody waits for them. */
   readonly lateCalls: LateCalls;
   readonly #options: IntentsOptions;
   readonly #open: IntentIndex;
@@ -141,7 +141,7 @@ export class Intents {
     return this.#versions(({ since }) => since);
   }
 
-  /** The versions from which on it counts which volumes have had which storage. */
+  /** The versions from which on the history of storage is needed. */
   neededStorageVersions(): number[] {
     return this.#versions(({ firstSince }) => firstSince);
   }
@@ -156,8 +156,8 @@ export class Intents {
   }
 
   /**
-   * Keeps the versions of long attempts young: the API server remembers little more than a minute, which is what the next
-   * process can read of it. Works until the signal aborts.
+   * Keeps the versions of long attempts recent: the API server keeps little more than a minute of history, and the next
+   * process can read no more. Works until the signal aborts.
    */
   async renewVersions(signal: AbortSignal): Promise<void> {
     for (let pauseMs = firstRenewMs; ; pauseMs = renewMs / 4) {
@@ -195,7 +195,7 @@ export class Intents {
     this.#mayHaveHadVolume.delete(uid);
   }
 
-  /** Nothing that happened until now can be compared with what is there: nothing of it can be proved any more. */
+  /** The history until now is lost: nothing about the intents that are open now can be proved any more. */
   lostHistory(): void {
     for (const intent of this.#open.list()) {
       intent.since = NaN;
@@ -262,7 +262,7 @@ export class Intents {
   }
 
   /**
-   * Runs `call`, which asks the backend to make the storage, and sets `mayExist`. While it runs, the storage of a saved volume of this name
+   * Runs `call`, which requests the storage from the backend, and sets `mayExist`. While it runs, the storage of a saved volume of this name
    * is not deleted. @throws what `call` throws.
    */
   async withCallUnderWay<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
@@ -275,7 +275,7 @@ export class Intents {
     }
   }
 
-  /** The backend has made the storage, and its volume is about to be saved; if that fails, a later attempt finds it. */
+  /** The backend has created the storage, and its volume is about to be saved; if that fails, a later attempt finds it. */
   made(intent: Intent): void {
     intent.saveAttempted = true;
     intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
@@ -315,16 +315,16 @@ export class Intents {
     return found;
   }
 
-  /** A call that makes the storage ended without a clear result: the backend may still be at work. */
+  /** A call that creates the storage ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
     this.lateCalls.unclear(intent);
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
   }
 
   /**
-   * The backend says that it has no room.
+   * The backend reports that it lacks the capacity.
    *
-   * @returns whether that is certain: said twice, when every attempt with an unclear result must have ended.
+   * @returns whether that is certain: reported twice, after every attempt with an unclear result must have ended.
    */
   noRoom(intent: Intent): boolean {
     if (this.#nowMs < Math.max(intent.unclearAtMs + this.#options.maxCallMs, intent.lateUntilMs)) return false;
@@ -365,7 +365,7 @@ export class Intents {
     this.checkOpen(intent);
   }
 
-  /** Nothing is left of it. It is revoked a second time at `lateUntilMs`: until then a late call may make it. */
+  /** Nothing is left of it. It is revoked a second time at `lateUntilMs`: until then a late call may create it. */
   async revoked(intent: Intent, signal: AbortSignal): Promise<void> {
     const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.deleteSent = false;
@@ -374,7 +374,7 @@ export class Intents {
   }
 
   /**
-   * Its storage did not match the request, and was deleted: the record is closed, or kept while a late call may make the storage again. Then
+   * Its storage did not match the request, and was deleted: the record is closed, or kept while a late call may recreate the storage. Then
    * the next attempt fulfils the same plan, or the volume is revoked a second time if the claim is deleted.
    */
   async unfitDeleted(intent: Intent, signal: AbortSignal): Promise<void> {
@@ -382,12 +382,12 @@ export class Intents {
     else await this.revoked(intent, signal);
   }
 
-  /** It is revoked a second time, by a call that may make it again. Resolves once that is recorded. */
+  /** It is revoked a second time, by a call that may recreate it. Resolves once that is recorded. */
   async revokesAgain(intent: Intent, signal: AbortSignal): Promise<void> {
     await this.#put(intent, { ...intent.record, phase: 'unclear' }, signal);
   }
 
-  /** The call of the second revoke has made nothing, or was not sent. */
+  /** The call of the second revoke has created nothing, or was not sent. */
   foundNothing(intent: Intent): void {
     if (intent.record.phase === 'unclear') this.#note(intent, { ...intent.record, phase: 'revoked' });
   }
@@ -399,7 +399,7 @@ export class Intents {
     if (isLeft) await this.#put(intent, { ...record, phase: 'unclear' }, signal);
   }
 
-  /** What it has made cannot be proved to have had no PersistentVolume. Logged and counted once. Safe to repeat. */
+  /** It cannot be proved that its storage has had no PersistentVolume. Logged and counted once. Safe to repeat. */
   unproved(intent: Intent, why: string): void {
     intent.deleteSent = false;
     if (intent.record.phase === 'unproved') return;
@@ -477,7 +477,7 @@ export class Intents {
   }
 
   /**
-   * Closes a record for which nothing is left to do: its volume is saved, or nothing was made. It is removed from memory at once, and from
+   * Closes a record for which nothing is left to do: its volume is saved, or nothing was created. It is removed from memory at once, and from
    * its Lease with a later write that is not awaited. Safe to repeat.
    */
   close(intent: Intent): void {

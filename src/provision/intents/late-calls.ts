@@ -1,4 +1,4 @@
-/** Calls that may still make storage although nobody waits for them: those that were given up, and those of other processes. */
+/** Calls that may still create storage although nobody waits for them: those that were given up, and those of other processes. */
 import type { Clock } from '../../base/clock.ts';
 import type { BackendProgress } from '../backend-progress.ts';
 import { holdMs, lateUntil, maxHoldMs } from './call-times.ts';
@@ -21,12 +21,12 @@ export interface LateCallsOptions {
   clock: Clock;
 }
 
-/** Sets the times of intents until which such calls are expected. */
+/** Sets until when such calls are expected for an intent. */
 export class LateCalls {
   readonly #options: LateCallsOptions;
   /** Intents with calls that were given up, which the backend may not have read. */
   readonly #unread = new Set<Intent>();
-  /** By the name of a volume whose record was closed: when calls that may make its storage have ended, in monotonic milliseconds. */
+  /** By the name of a volume whose record was closed: when calls that may create its storage have ended, in monotonic milliseconds. */
   readonly #ofClosed = new Map<string, number>();
 
   constructor(options: LateCallsOptions) {
@@ -54,7 +54,7 @@ export class LateCalls {
   }
 
   /**
-   * The claim is served or gone: a process that still works on a record that another one has adopted makes its last call. Does nothing for a
+   * The claim is served or gone: the former owner of the record will notice, and may begin a last call until then. Does nothing for a
    * record that was not taken over.
    */
   keepForOthers(intent: Intent): void {
@@ -65,13 +65,13 @@ export class LateCalls {
     this.#expectCallOfOther(intent);
   }
 
-  /** The other process makes its last call before it notices. */
+  /** The other process may begin a last call before it notices. */
   #expectCallOfOther(intent: Intent): void {
     intent.lateUntilMs = Math.max(intent.lateUntilMs, lateUntil(this.#nowMs + noticeMs, this.maxCallMs));
   }
 
   /**
-   * A call that makes the storage has ended without a clear result. If the volume is saved by a later call and then released, its
+   * A call that creates the storage has ended without a clear result. If the volume is saved by a later call and then released, its
    * storage is kept until the first one can no longer run at the backend, but for no longer than after a take-over.
    */
   unclear(intent: Intent): void {
@@ -116,7 +116,7 @@ export class LateCalls {
   }
 
   /**
-   * The last attempt to revoke it had no clear result: its call may still make the storage, and an earlier deletion would need a second
+   * The last attempt to revoke it had no clear result: its call may still create the storage, and an earlier deletion would need a second
    * revoke. So the next attempt waits until that call has ended, unless this takes longer than `maxHoldMs`.
    */
   awaitOwn(intent: Intent): void {
@@ -134,7 +134,7 @@ export class LateCalls {
     if (lateUntilMs > nowMs) this.#ofClosed.set(record.volume.name, lateUntilMs);
   }
 
-  /** For how long such a call may make the storage of a saved volume again whose record is closed, in milliseconds; 0: none can. */
+  /** For how long a late call may recreate the storage of a saved volume whose record is closed, in milliseconds; 0: none can. */
   msAfterClosing(volumeName: string): number {
     return Math.max(0, (this.#ofClosed.get(volumeName) ?? 0) - this.#nowMs);
   }
