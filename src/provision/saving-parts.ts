@@ -1,4 +1,4 @@
-/** How volumes are made and saved: the steps of an attempt, the store, and the deletion of volumes that no claim wants any more. */
+/** How volumes are created and saved: the steps of an attempt, the store, and the deletion of volumes that no claim wants any more. */
 import type { LastErrors } from './claim/last-errors.ts';
 import type { MeaningOf } from './meaning.ts';
 import type { AttemptSteps } from './claim/attempt-steps.ts';
@@ -48,8 +48,8 @@ export function savingParts(options: SavingPartsOptions): SavingParts {
     return { store, steps: new UnrecordedSteps({ ...options, provisioner }), recovery: undefined };
   }
   volumes.addTrail(log);
-  // by a function: the save guard is made after the store, in which the revoker gives up unsaved volumes
   const isElsewhere = (volume: PersistentVolume): boolean => provisioner.isElsewhere?.(volume) === true;
+  // a function, as the save guard is created after the store: it needs the revoker, which gives up unsaved volumes in the store
   const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => saveGuard, isElsewhere });
   const recentlyServedClaims = new RecentlySaved({ clock: options.clock, lifeMs: servedClaimsMs });
   const parts = { ...options, provisioner, store, recentlyServedClaims };

@@ -1,4 +1,4 @@
-/** What the texts of failures and waits mean to people; who knows that is given to the controller. */
+/** Adds what failures and waits mean to events and log lines, by the `MeaningOf` that the controller is given. */
 import type { Recorder } from '../kube/events/recorder.ts';
 import { HeldBackError } from './claim/infeasible-claims.ts';
 import { waitingText } from './claim/waiting-text.ts';

@@ -1,5 +1,5 @@
 /**
- * The last checks before storage that was made for a claim is deleted. Apart from the reclaim policy of a PersistentVolume,
+ * The last checks before storage that was created for a claim is deleted. Apart from the reclaim policy of a PersistentVolume,
  * nothing is deleted that may ever have had one.
  */
 import type { Clock } from '../../base/clock.ts';
@@ -44,7 +44,7 @@ export interface DeletionGuardOptions {
 }
 
 export interface DeletionContext {
-  /** The storage is deleted although the claim wants a volume, as it is not fit for it. */
+  /** The storage is deleted although the claim wants a volume, as it does not match the request. */
   wantedByClaim: boolean;
   signal: AbortSignal;
 }
@@ -57,7 +57,7 @@ export class DeletionGuard {
   }
 
   /**
-   * Whether anything may be sent to revoke this intent. Sends nothing.
+   * Checks that requests may be sent to revoke this intent. Sends nothing.
    *
    * @throws {ReportOnlyError}, and as `DeletionProof.check`.
    */
@@ -104,7 +104,7 @@ export class DeletionGuard {
     if (intent.mayBeSavedUntilMs > clock.monotonicMs()) {
       throw new TooEarlyError('the API server may still create the PersistentVolume, the storage is deleted later');
     }
-    // storage that this process has just made, and of which nobody else can know
+    // storage that this process has just created, and of which nobody else can know
     const isNew = context.wantedByClaim && isOwnNew(intent);
     if (!isNew) proof.check(intent);
     // a deletion that was sent must be completed: a claim that wants the volume gets another one

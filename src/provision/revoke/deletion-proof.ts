@@ -11,12 +11,12 @@ import { storedVolume } from '../volume/stored-volume.ts';
 import type { SeenVolume, VolumeLog } from './volume-log.ts';
 import type { VolumeLogReader } from './volume-log-reader.ts';
 
-/** It cannot be proved, now or later. */
+/** That the volume has had no PersistentVolume cannot be proved, now or later. */
 export class UnprovedError extends Error {
   override readonly name = 'UnprovedError';
 }
 
-/** It has had one. */
+/** The volume has had a PersistentVolume. */
 export class VolumeSeenError extends Error {
   override readonly name = 'VolumeSeenError';
   readonly volume: SeenVolume;
@@ -30,7 +30,7 @@ export class VolumeSeenError extends Error {
 /** A PersistentVolume has the storage, or the name. */
 export class VolumeExistsError extends Error {
   override readonly name = 'VolumeExistsError';
-  /** The very storage; else only the name. */
+  /** It has the storage; else only the name. */
   readonly holdsStorage: boolean;
 
   constructor({ metadata: { name } }: PersistentVolume, { holdsStorage }: { holdsStorage: boolean }) {
@@ -39,7 +39,7 @@ export class VolumeExistsError extends Error {
   }
 }
 
-/** What happened is still being read. */
+/** The history of PersistentVolumes is still being read. */
 export class ProofPendingError extends Error {
   override readonly name = 'ProofPendingError';
 }
@@ -49,7 +49,7 @@ export interface DeletionProofOptions {
   reader: Pick<VolumeLogReader, 'reach'>;
   volumes: Lister<PersistentVolume> & { readonly version: string | undefined };
   provisioner: Pick<Recoverable, 'storageKeys' | 'handleKey'>;
-  /** Undefined, where the caches were made without one: then all volumes are listed. */
+  /** Undefined, where the caches were created without one: then all volumes are listed. */
   index: Pick<StorageIndex, 'find'> | undefined;
   holders: Pick<StorageHolders, 'find'>;
   client: KubeClient;
@@ -65,7 +65,7 @@ export class DeletionProof {
   }
 
   /**
-   * Whether it is proved up to what was read last. Sends nothing. What was lost of the history does not matter where nobody can have
+   * Checks that it is proved up to what was read last. Sends nothing. What was lost of the history does not matter where nobody can have
    * created the PersistentVolume; one that was seen does.
    *
    * @param handle - of the storage, where it is known.
@@ -140,7 +140,7 @@ export class DeletionProof {
   }
 }
 
-/** A name that is made from a part of the UID may have been that of another claim's volume. */
+/** Whether a name contains the whole UID: one with only a part of it may have been that of another claim's volume. */
 export function isNameUnique(name: string, uid: string): boolean {
   return name.includes(uid) || name.includes(uid.replaceAll('-', ''));
 }

@@ -42,11 +42,11 @@ const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
 const refusedMs = 30 * 60_000;
 /** Pause until a record of another process is tried again, in milliseconds. */
 const foreignPauseMs = 10_000;
-/** Pause until a proof that is still being read for is tried again, in milliseconds. */
+/** Pause until a proof whose history is still being read is tried again, in milliseconds. */
 const proofPauseMs = 2000;
 /** How long a deletion may wait for its turn before what was read for its proof is read again, in milliseconds. */
 const maxProofAgeMs = 1000;
-/** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may say otherwise still. */
+/** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may not show that yet. */
 const wantedPauseMs = 1000;
 
 export interface RevokerOptions {
@@ -62,7 +62,7 @@ export interface RevokerOptions {
   permit: Permit | undefined;
   clock: Clock;
   logger: Logger;
-  /** The claim is to be synced again, after so many milliseconds: it gets its volume, or another one, or is settled. */
+  /** Has the claim synced again after so many milliseconds: it gets its volume, or another one, or is settled. */
   onReleased: (uid: string, afterMs: number) => void;
 }
 
@@ -89,7 +89,7 @@ export class Revoker {
 
   /**
    * Closes the record of a volume that is saved: now, or once `keptForMs` has passed if a call that was given up, or one of another process,
-   * may still be under way. Such a call could make storage again that was deleted meanwhile, so while the record is open nothing is deleted.
+   * may still be under way. Such a call could recreate storage that was deleted meanwhile, so while the record is open nothing is deleted.
    * As with `Intents.close`, the write to its Lease is not awaited. Safe to repeat.
    *
    * @returns whether it was closed now.
@@ -217,7 +217,7 @@ export class Revoker {
     return intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - this.#options.clock.monotonicMs();
   }
 
-  /** Says when storage is deleted, and what the wait follows from; once, however often the backend comes back meanwhile. */
+  /** Logs when storage is deleted, and why that waits; once, however often the backend comes back meanwhile. */
   #logWait(intent: Intent, waitMs: number): void {
     const { intents, clock, logger } = this.#options;
     const reason = waitReason(intent, clock.monotonicMs());
@@ -281,7 +281,7 @@ export class Revoker {
   }
 
   /**
-   * Nothing is left now. Closes the record, unless a call that makes the storage may still be under way, or may have ended after the first
+   * Nothing is left now. Closes the record, unless a call that creates the storage may still be under way, or may have ended after the first
    * DeleteVolume was sent, even if a later DeleteVolume has succeeded: then keeps it for a second revoke.
    */
   async #closeOrRevokeAgain(intent: Intent, signal: AbortSignal): Promise<void> {
@@ -301,7 +301,7 @@ export class Revoker {
     if (this.#hasClaim(intent)) onReleased(uid, 0);
   }
 
-  /** Calls the backend, in a slot that others have while this waits for a proof. */
+  /** Calls the backend, in a slot that it gives up while it waits for a proof. */
   async #callRevoke(intent: Intent, signal: AbortSignal): Promise<void> {
     const { intents, provisioner } = this.#options;
     const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
@@ -377,7 +377,7 @@ export class Revoker {
       return;
     }
     if (!(error instanceof ProvisionError)) throw error;
-    // in the phase `delete` it was the deletion that failed, which makes nothing
+    // in the phase `delete` it was the deletion that failed, which creates nothing
     if (error.state === 'in-background' && intent.record.phase !== 'delete') {
       intents.unclear(intent);
       if (!this.#hasClaim(intent)) intents.lateCalls.awaitOwn(intent); // a claim that exists would wait, too
@@ -442,7 +442,7 @@ export class Revoker {
     await this.#close(intent, signal);
   }
 
-  /** As `#isItsVolume`, for one that is gone. Without a known handle it may be that of another instance, whose volumes have the same names. */
+  /** As `#isItsVolume`, for a volume that is gone. Without a known handle it may be that of another instance, which uses the same names. */
   #wasItsVolume({ record, foundHandle }: Intent, { claimUids, storageKeys }: SeenVolume): boolean {
     const { provisioner } = this.#options;
     const { nameTaken = false, claim, handle = foundHandle } = record;
@@ -461,7 +461,7 @@ export class Revoker {
   }
 
   /**
-   * Whether the backend neither makes the volume, which would be deleted then, nor says that there is none. An earlier attempt may
+   * Whether the backend neither creates the volume, which would be deleted then, nor reports that there is none. An earlier attempt may
    * have left it. What is being deleted is known to exist, and needs no decision.
    */
   #isRefusedForLong(intent: Intent, { state }: ProvisionError): boolean {

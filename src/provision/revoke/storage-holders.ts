@@ -1,4 +1,4 @@
-/** Which PersistentVolume has a storage, read live: the last check before anything is deleted. */
+/** Which PersistentVolumes have certain storage, read live: the last check before anything is deleted. */
 import { untilAborted } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -20,8 +20,8 @@ export interface StorageHoldersOptions {
   logger: Logger;
 }
 
-/** What is taken from a list; a list that breaks off starts again. */
-interface Question {
+/** What is looked for in a list, and what it has shown so far; a list that breaks off starts again. */
+interface Query {
   readonly name: string | undefined;
   readonly keys: readonly string[];
   /** The volume of the name. */
@@ -34,10 +34,10 @@ interface Question {
 /** Lists take at most a tenth of the time, whatever the number of volumes in the cluster. */
 const pauseFactor = 9;
 
-/** All questions that come while a list is under way share the next one. */
+/** All queries that come while a list is under way share the next one. */
 export class StorageHolders {
   readonly #options: StorageHoldersOptions;
-  #waiting: Question[] = [];
+  #waiting: Query[] = [];
   #running = false;
 
   constructor(options: StorageHoldersOptions) {
@@ -56,7 +56,7 @@ export class StorageHolders {
   ): Promise<PersistentVolume | undefined> {
     const { storage, index } = this.#options;
     const keys = [storage.handleKey(handle)];
-    const { named, sharing } = await this.#ask({ name, keys }, signal);
+    const { named, sharing } = await this.#query({ name, keys }, signal);
     const [found] = sharing;
     return found ?? (await index?.find(keys, signal)) ?? named;
   }
@@ -67,16 +67,16 @@ export class StorageHolders {
    * @throws as `find`.
    */
   async sharing(keys: readonly string[], signal: AbortSignal): Promise<PersistentVolume[]> {
-    return [...(await this.#ask({ name: undefined, keys }, signal)).sharing];
+    return [...(await this.#query({ name: undefined, keys }, signal)).sharing];
   }
 
-  async #ask(asked: Pick<Question, 'name' | 'keys'>, signal: AbortSignal): Promise<Question> {
-    const question: Question = { ...asked, named: undefined, sharing: new Set(), settled: Promise.withResolvers() };
-    question.settled.promise.catch(() => undefined); // the caller may have stopped waiting
-    this.#waiting.push(question);
+  async #query(wanted: Pick<Query, 'name' | 'keys'>, signal: AbortSignal): Promise<Query> {
+    const query: Query = { ...wanted, named: undefined, sharing: new Set(), settled: Promise.withResolvers() };
+    query.settled.promise.catch(() => undefined); // the caller may have stopped waiting
+    this.#waiting.push(query);
     if (!this.#running) void this.#run();
-    await untilAborted(question.settled.promise, signal);
-    return question;
+    await untilAborted(query.settled.promise, signal);
+    return query;
   }
 
   /** Never rejects. */
@@ -98,7 +98,7 @@ export class StorageHolders {
     this.#running = false;
   }
 
-  async #list(batch: readonly Question[]): Promise<void> {
+  async #list(batch: readonly Query[]): Promise<void> {
     const { transport, storage, clock, logger, abort } = this.#options;
     const names = Map.groupBy(batch, ({ name }) => name);
     const keys = byKey(batch);
@@ -108,16 +108,16 @@ export class StorageHolders {
       resourceVersion: '', // live
       limit: pageSize,
       onStart: () => {
-        for (const question of batch) {
-          question.named = undefined;
-          question.sharing.clear();
+        for (const query of batch) {
+          query.named = undefined;
+          query.sharing.clear();
         }
       },
       onItem: (item) => {
         const volume = item as PersistentVolume;
-        for (const question of names.get(volume.metadata.name) ?? []) question.named = volume;
+        for (const query of names.get(volume.metadata.name) ?? []) query.named = volume;
         for (const key of storage.storageKeys(volume)) {
-          for (const question of keys.get(key) ?? []) question.sharing.add(volume);
+          for (const query of keys.get(key) ?? []) query.sharing.add(volume);
         }
       },
       signal: abort(),
@@ -125,13 +125,13 @@ export class StorageHolders {
   }
 }
 
-function byKey(questions: readonly Question[]): Map<string, Question[]> {
-  const found = new Map<string, Question[]>();
-  for (const question of questions) {
-    for (const key of question.keys) {
+function byKey(queries: readonly Query[]): Map<string, Query[]> {
+  const found = new Map<string, Query[]>();
+  for (const query of queries) {
+    for (const key of query.keys) {
       const others = found.get(key);
-      if (others === undefined) found.set(key, [question]);
-      else others.push(question);
+      if (others === undefined) found.set(key, [query]);
+      else others.push(query);
     }
   }
   return found;

@@ -68,7 +68,7 @@ export class VolumeLog implements CacheTrail {
   /** The last event in which a volume had a storage, by its key. */
   readonly #storage = new Map<string, number>();
   #holes: Hole[] = [];
-  /** Nothing from before it is known, but what fills holes. */
+  /** The version from which on events are known, but for holes; of earlier ones only those that were read later. */
   #start: number | undefined;
   #reached = NaN;
   #isBlind = false;
@@ -190,7 +190,7 @@ export class VolumeLog implements CacheTrail {
     this.#start = this.#reached = version;
   }
 
-  /** Takes a range out of all holes, and puts in what is to be there of each. */
+  /** Replaces a range in all holes by what `replaced` returns for its part of each. */
   #cut(from: number, until: number, replaced: (inside: Hole) => Hole | undefined): void {
     this.#holes = this.#holes.flatMap((hole) => {
       const inside = { ...hole, from: Math.max(hole.from, from), until: Math.min(hole.until, until) };

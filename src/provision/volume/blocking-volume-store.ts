@@ -62,8 +62,8 @@ export class BlockingVolumeStore implements VolumeStore {
         this.#reportFailure(claim, failure, 'The volume is kept at the storage.');
         throw failure;
       }
-      const undo = (): Promise<void> => deleteStorage(volume, abort);
-      if (!(await this.#undo(claim, volume, { failure, undo, abort }))) throw failure;
+      const deletion = (): Promise<void> => deleteStorage(volume, abort);
+      if (!(await this.#deleteUnlessSaved(claim, volume, { failure, deletion, abort }))) throw failure;
     }
     reportSuccess(this.#options, claim, volume);
   }
@@ -75,10 +75,10 @@ export class BlockingVolumeStore implements VolumeStore {
    * @returns whether the volume was saved after all.
    * @throws {VolumeTakenError} when another volume has the name: it is not known whose storage it is.
    */
-  async #undo(
+  async #deleteUnlessSaved(
     claim: PersistentVolumeClaim,
     volume: PersistentVolume,
-    { failure, undo, abort }: { failure: Error; undo: () => Promise<void>; abort: AbortSignal },
+    { failure, deletion, abort }: { failure: Error; deletion: () => Promise<void>; abort: AbortSignal },
   ): Promise<boolean> {
     const { client, recorder, saveHooks } = this.#options;
     let leftover: Error | undefined;
@@ -93,7 +93,7 @@ export class BlockingVolumeStore implements VolumeStore {
       leftover = error as Error;
     }
     this.#reportFailure(claim, failure, 'Deleting the volume.');
-    leftover ??= await this.#try(undo, 'The storage of an unsaved volume stays', abort);
+    leftover ??= await this.#try(deletion, 'The storage of an unsaved volume stays', abort);
     if (leftover !== undefined) {
       recorder.event(
         claimReference(claim),
@@ -116,7 +116,7 @@ export class BlockingVolumeStore implements VolumeStore {
   }
 
   isUnsaved(): boolean {
-    return false; // everything happens in save
+    return false; // nothing is saved in the background
   }
 
   abandon(): Promise<'abandoned'> {

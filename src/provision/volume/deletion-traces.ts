@@ -37,7 +37,7 @@ export class DeletionTraces extends SyncTraces {
   }
 }
 
-/** The claim whose volume it was: its trace says how the volume was made. */
+/** The claim whose volume it was: its trace shows how the volume was created. */
 function claimAttributes({ spec: { claimRef } }: PersistentVolume): Record<string, string> {
   if (claimRef === undefined) return {};
   const { namespace = '', name = '', uid = '' } = claimRef;

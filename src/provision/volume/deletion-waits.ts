@@ -17,7 +17,7 @@ interface Wait {
   text: string;
 }
 
-/** After which a cause is recorded again: the API server deletes events after an hour. */
+/** Time after which a cause is recorded again, in milliseconds: the API server deletes events after an hour. */
 const repeatMs = 30 * 60_000;
 
 export class DeletionWaits {
@@ -34,7 +34,7 @@ export class DeletionWaits {
     else waiters.add(volume.name);
   }
 
-  /** The volume waits for this one alone. @returns whether the cause is to be recorded: it is a new one, or was long ago. */
+  /** The volume waits for this one alone. @returns whether the cause is to be recorded: it is new, or was recorded long ago. */
   settle(
     volume: Waiter,
     other: string,

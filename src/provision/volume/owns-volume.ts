@@ -2,7 +2,7 @@ import { migratedToKey, provisionedByKey } from '../keys.ts';
 import type { PersistentVolume } from '../objects.ts';
 
 /**
- * Whether a volume belongs to one of the known provisioners. A statically made CSI volume of a known driver does: once
+ * Whether a volume belongs to one of the known provisioners. A statically provisioned CSI volume of a known driver does: once
  * released, with policy Delete, its storage is deleted too.
  */
 export function ownsVolume(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {

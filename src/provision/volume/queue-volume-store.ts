@@ -25,7 +25,7 @@ const queueWorkers = 4;
 const refusedPauses = { baseMs: 1000, maxMs: 5 * 60_000 } as const;
 /** Pauses without the permission to create volumes. */
 const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
-/** A server that has just started forbids everything until it has read the roles: the first tries, 3 s, count as that. */
+/** A server that has just started forbids everything until it has read the roles: the first tries, 3 s, are attributed to that. */
 const passingTries = 5;
 /** An API server that is overloaded or away is recorded on the claim after so many tries, 40 s. */
 const awayTries = 13;
@@ -254,7 +254,7 @@ export class QueueVolumeStore implements VolumeStore {
     if (this.#isSettled) for (const resolve of this.#waiters.splice(0)) resolve();
   }
 
-  /** The claim that a volume was made for; undefined once it is gone. */
+  /** The claim that a volume was created for; undefined once it is gone. */
   #claimOf({ spec }: PersistentVolume): PersistentVolumeClaim | undefined {
     const [claim, ...others] = this.#claimsByUid(spec.claimRef?.uid ?? '');
     return others.length === 0 ? claim : undefined;

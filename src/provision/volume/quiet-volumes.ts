@@ -1,4 +1,4 @@
-/** Keeps the storage of a released volume while a call may be under way that would make it again. */
+/** Keeps the storage of a released volume while a call that would recreate it may be under way. */
 import type { Clock } from '../../base/clock.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import type { PersistentVolume } from '../objects.ts';
@@ -27,7 +27,7 @@ export class QuietVolumes {
     this.#options = options;
   }
 
-  /** To be asked before storage is deleted. Where that must wait an event says until when, once, and the volume is synced again. */
+  /** To be called before storage is deleted. If that must wait, an event says until when, once, and the volume is synced again then. */
   mustWait(volume: PersistentVolume): boolean {
     const { quietInMs, onTooEarly } = this.#options;
     const { name } = volume.metadata;

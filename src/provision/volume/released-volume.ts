@@ -1,4 +1,4 @@
-/** How far the deletion of a released volume is, from what the controller knows anyway. */
+/** The progress of the deletion of a released volume, from what the controller already knows. */
 import type { KeyState } from '../../kube/queue/work-queue.ts';
 import type { LastError } from '../claim/last-errors.ts';
 import type { PersistentVolume } from '../objects.ts';
@@ -31,7 +31,7 @@ export interface ReleasedVolume {
   readonly failures: number;
   /** Undefined: none, or the controller does not keep them. */
   readonly lastError: LastError | undefined;
-  /** Milliseconds until the next attempt, or until the end of a wait; undefined while it has no time. */
+  /** Milliseconds until the next attempt, or until the end of a wait; undefined while neither is scheduled. */
   readonly nextTryInMs: number | undefined;
   /** For `shared-storage`: which volume it waits for. */
   readonly waitText: string | undefined;

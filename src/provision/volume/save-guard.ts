@@ -1,4 +1,4 @@
-/** What is checked before the PersistentVolume of an open intent is created, and what the intent learns of it. */
+/** Checks before the PersistentVolume of an open intent is created, and updates the intent with what becomes of it. */
 import type { Clock } from '../../base/clock.ts';
 import { type Moment, momentOf, passedMs, type Permit } from '../../base/permit.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
@@ -20,7 +20,7 @@ const maxAgeMs = 10_000;
 export interface SaveGuardOptions {
   intents: Intents;
   guard: DeletionGuard;
-  /** Closes records, as it has the queue for those that must stay open until a late call can no longer make the storage again. */
+  /** Closes records, as it has the queue for those that must stay open until a late call can no longer recreate the storage. */
   revoker: Pick<Revoker, 'closeNowOrAfterLateCalls'>;
   store: VolumeStore;
   claimQueue: Pick<WorkQueue, 'addRateLimited'>;
@@ -85,7 +85,7 @@ export class SaveGuard implements SaveHooks {
     if (intent !== undefined) this.#options.intents.abandoned(intent);
   }
 
-  /** The claim is synced again. */
+  /** The store has given the volume up: the claim is synced again. */
   dropped(volume: PersistentVolume): void {
     this.unsaved(volume);
     this.#options.claimQueue.addRateLimited(claimUidOf(volume));
@@ -108,7 +108,7 @@ export class SaveGuard implements SaveHooks {
     return this.#options.guard.wish(record, signal);
   }
 
-  /** A volume that may only have been saved by an earlier request. */
+  /** Finds a volume that only an earlier request can have saved. */
   async #findSaved(
     { metadata: { name } }: PersistentVolume,
     why: string,

@@ -15,7 +15,7 @@ export interface SharedStorageOptions {
   provisioner: Pick<Provisioner, 'shouldDelete'>;
   storageKeys: StorageKeys;
   volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
-  /** Undefined, where the caches were made without one: all volumes are listed for each deletion. */
+  /** Undefined, where the caches were created without one: all volumes are listed for each deletion. */
   index: StorageIndex | undefined;
   holders: Pick<StorageHolders, 'sharing'>;
   recorder: Recorder;
@@ -73,7 +73,7 @@ export class SharedStorage {
     for (const waiter of this.#waits.waiters(name)) this.#options.onWake(waiter.name, 0);
   }
 
-  /** Why the volume waits for which other one, as its event says; undefined while it does not. */
+  /** For which volume this one waits, and why, as its event says; undefined while it does not. */
   waitText(name: string): string | undefined {
     return this.#waits.text(name);
   }
@@ -106,7 +106,7 @@ export class SharedStorage {
     { index, keys, signal }: { index: StorageIndex; keys: readonly string[]; signal: AbortSignal },
   ): Promise<Keeper | undefined> {
     const { name } = volume.metadata;
-    const before = [...this.#waits.on(name)]; // first: another one would be another event
+    const before = [...this.#waits.on(name)]; // these first: a wait for another volume would be another event
     const seen = new Set([name]);
     for (;;) {
       const names = index.candidates(keys).map(({ metadata }) => metadata.name);

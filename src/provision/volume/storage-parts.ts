@@ -1,4 +1,4 @@
-/** What a controller is made of that compares the storage of volumes. */
+/** The parts of a controller that compare the storage of volumes. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
@@ -28,9 +28,9 @@ export interface StoragePartsOptions extends Pick<
 
 export interface StorageParts {
   holders: StorageHolders;
-  /** Undefined, where the caches were made without one. */
+  /** Undefined, where the caches were created without one. */
   index: StorageIndex | undefined;
-  /** Undefined for a provisioner that does not know storage that volumes share, or sees to it itself. */
+  /** Undefined for a provisioner without `storageKeys`, or that handles shared storage itself. */
   sharedStorage: SharedStorage | undefined;
 }
 

@@ -10,7 +10,7 @@ export class VolumeTakenError extends Error {
   override readonly name = 'VolumeTakenError';
 }
 
-/** The API server has dropped the attributes class of a volume: it does not know the field, unlike another one that does. */
+/** An API server that does not know the field has dropped the attributes class of a volume; another one knows it. */
 export class ClassDroppedError extends Error {
   override readonly name = 'ClassDroppedError';
 
@@ -22,7 +22,7 @@ export class ClassDroppedError extends Error {
   }
 }
 
-/** Whether a volume has the attributes class that it was made with, or needs none any more as it is bound all the same. */
+/** Whether a volume has the attributes class that it was created with, or needs none any more as it is bound all the same. */
 export function hasItsAttributesClass(stored: PersistentVolume, made: PersistentVolume): boolean {
   const { volumeAttributesClassName: wanted = '' } = made.spec;
   return wanted === '' || (stored.spec.volumeAttributesClassName ?? '') !== '' || stored.status?.phase === 'Bound';
@@ -69,7 +69,7 @@ export async function wholeVolume(
 }
 
 /**
- * Whether a volume that is stored under the name of a new one is that very volume, saved by an earlier attempt.
+ * Checks that a volume that is stored under the name of a new one is that very volume, saved by an earlier attempt.
  *
  * @throws {VolumeTakenError} when it is not.
  */

@@ -37,9 +37,9 @@ export interface VolumeSyncerOptions {
   metrics: ControllerMetrics;
   addFinalizer: boolean;
   quiet: Pick<QuietVolumes, 'mustWait' | 'forget'>;
-  /** For how long a call that was given up may make the storage of a volume again, in milliseconds. */
+  /** For how long a call that was given up may recreate the storage of a volume, in milliseconds. */
   lateCallsMs: (name: string) => number;
-  /** Undefined: the provisioner does not know storage that volumes share, or sees to it itself. */
+  /** Undefined: the provisioner has no `storageKeys`, or handles shared storage itself. */
   sharedStorage: Pick<SharedStorage, 'mustWait' | 'forget'> | undefined;
   /** Of volumes, by name; undefined: they are not kept. */
   lastErrors: Pick<LastErrors, 'add' | 'delete'> | undefined;
@@ -97,7 +97,7 @@ export class VolumeSyncer {
       await this.#sync(name, signal);
       lastErrors?.delete(name);
     } catch (error) {
-      if (volumes.get(name) !== undefined) lastErrors?.add(name, error); // nothing would remove that of one that is gone
+      if (volumes.get(name) !== undefined) lastErrors?.add(name, error); // nothing would remove the error of a volume that is gone
       throw error;
     }
   }
@@ -138,7 +138,7 @@ export class VolumeSyncer {
   /**
    * Whether the cache is enough to delete the storage: at the first attempt, while it follows the API server and is fresh for this
    * volume. Otherwise the volume is read live: somebody may have set it to Retain, or a restored backup may have a claim that uses it.
-   * What another instance has made is not deleted here.
+   * What another instance has created is not deleted here.
    */
   #isCertain(volume: PersistentVolume): boolean {
     const { volumes, provisioner } = this.#options;
@@ -206,7 +206,7 @@ export class VolumeSyncer {
     const renew = async (): Promise<void> => {
       const beganAt = momentOf(clock);
       await read();
-      // paused meanwhile, or it had to wait: with a low limit of requests each read may, so two of them are enough
+      // it was paused or had to wait: with a low request rate every read waits, so there is no third one
       if (passedMs(beganAt, momentOf(clock)) > maxStalenessMs) await read();
       freshAt = momentOf(clock);
     };
@@ -264,7 +264,7 @@ export class VolumeSyncer {
     logger.warn({ volume: name, handle: csi?.volumeHandle, until }, text);
   }
 
-  /** What passes is not recorded: the next attempt usually succeeds. */
+  /** Transient failures are not recorded: the next attempt usually succeeds. */
   #reportRejection(volume: PersistentVolume, error: unknown): void {
     const failed = failedRequestOf(error);
     if (failed === undefined || !isRejection(failed)) return;

@@ -46,7 +46,7 @@ export interface VolumeStore {
 
 /** What belongs to one request that creates a volume. */
 export interface SaveAttempt {
-  /** Valid while what was read before the request is recent; renewed by reading again. Undefined: it holds without limit. */
+  /** Valid while what was read before the request is recent; renewed by reading again. Undefined: nothing expires. */
   permit: Permit | undefined;
   /** To be called after a pause, before it is sent. @throws {VolumeAbandonedError} when it must not be sent any more. */
   recheck: () => void;
@@ -83,9 +83,9 @@ export interface VolumeStoreParts {
   client: KubeClient;
   /** The cache of volumes. */
   volumes: Pick<Lister<PersistentVolume>, 'get'>;
-  /** Gets the names of saved volumes that the cache does not show yet. */
+  /** Receives the names of saved volumes that the cache does not show yet. */
   recentlySaved: Pick<RecentlySaved, 'add'>;
-  /** A function, as the hooks are made after the store. Returns undefined for a provisioner that is not `Recoverable`. */
+  /** A function, as the hooks are created after the store. Returns undefined for a provisioner that is not `Recoverable`. */
   saveHooks: () => SaveHooks | undefined;
   recorder: Recorder;
   logger: Logger;
@@ -93,7 +93,7 @@ export interface VolumeStoreParts {
   meaningOf?: MeaningOf | undefined;
   /** As `isElsewhere` of a `Recoverable`. */
   isElsewhere?: ((volume: PersistentVolume) => boolean) | undefined;
-  /** Gets what keeps a volume unsaved, by the UID of its claim. */
+  /** Receives the error that keeps a volume unsaved, by the UID of its claim. */
   lastErrors?: { add: (uid: string, error: unknown) => void } | undefined;
 }
 
@@ -153,7 +153,7 @@ function checked(
 ): PersistentVolume {
   try {
     checkStored(stored, volume);
-    // two backends may give the same handle, such as one that is made from the name
+    // two backends may give the same handle, such as one that is derived from the name
     if (isElsewhere?.(stored) === true) throw madeElsewhere(volume);
   } catch (error) {
     if (error instanceof VolumeTakenError) saveHooks()?.taken(volume);
@@ -191,7 +191,7 @@ export async function isSaved(
   return stored !== undefined;
 }
 
-/** Text of the event of a volume that could not be saved; the original's. */
+/** Text of the event of a volume that could not be saved, as in the Go sidecar. */
 export function saveFailure(claim: PersistentVolumeClaim, { message }: Error): string {
   return `Error creating provisioned PV object for claim ${objectKey(claim)}: ${message}`;
 }
