@@ -1,4 +1,4 @@
-/** Checks of the options of a provisioner's process. What a function makes as `provisioner` is checked once it leads. */
+/** Checks of the options of a provisioner's process. A provisioner that a function returns is checked once this process leads. */
 import {
   aFunction,
   checkOptions,

@@ -8,7 +8,7 @@ export interface ElectionMetrics extends LeaderElectorMetrics {
 }
 
 /**
- * The metrics of Kubernetes' own controllers, and the failures. The label `name` is empty, as in the original: dashboards select it
+ * The metrics of Kubernetes' own controllers, and the failures. The label `name` is empty, as in the Go sidecar: dashboards select
  * it that way.
  */
 export function electionMetrics(registry: MetricRegistry): ElectionMetrics {

@@ -25,7 +25,7 @@ export interface Feature {
 export interface RunFeaturesOptions {
   /** Their group is aborted after the features have ended. */
   caches: RunningCaches;
-  /** Its `stop` ends the features, which finish what is under way. A part that fails before that drains the process. */
+  /** Its `stop` ends the features, which finish what is under way. A feature that fails before that drains the process. */
   shutdown: Pick<Shutdown, 'stop' | 'drain'>;
   /** Abandon what is under way, too. */
   abort: AbortSignal;
@@ -34,10 +34,11 @@ export interface RunFeaturesOptions {
 }
 
 /**
- * Runs features until `shutdown.stop` or `abort` aborts; resolves when all have ended. Undefined ones are those that are off. One that fails stops the others, which finish what
- * they have under way.
+ * Runs features until `shutdown.stop` or `abort` aborts; resolves when all have ended. If one fails, the others finish what they have
+ * under way.
  *
- * @throws the first failure, unless the shutdown had begun before it, or its drain begins then.
+ * @param given - undefined: a feature that is off.
+ * @throws the first failure, unless a shutdown has begun: before it, or as the drain that it starts.
  */
 export async function runFeatures(given: readonly (Feature | undefined)[], options: RunFeaturesOptions): Promise<void> {
   const { caches, shutdown, abort, clock, logger } = options;

@@ -5,7 +5,7 @@ import type { KubeClient } from '../kube/client/kube-client.ts';
 import { ownPod } from '../kube/client/own-pod.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
 
-/** Number of consecutive forbidden requests that are reported: an API server that has just started may forbid any request. */
+/** Number of consecutive forbidden requests from which on they are reported: an API server that has just started may forbid any request. */
 const reportedFrom = 3;
 /** Pause between two reports, in milliseconds: the API server deletes events after an hour. */
 const repeatMs = 30 * 60_000;
@@ -16,7 +16,7 @@ export interface ForbiddenLockOptions {
   recorder: Recorder;
   /** NAMESPACE/NAME of the lock. */
   lock: string;
-  /** Aborts the request that finds out the Pod. */
+  /** Aborts the request that reads the Pod. */
   signal: AbortSignal;
   clock: Clock;
 }

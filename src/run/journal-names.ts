@@ -5,9 +5,9 @@ import { sanitised } from './lease-name.ts';
 const maxLockLength = 236;
 
 /**
- * Name of the lock that the intent journal belongs to: its objects are `LOCK-journal-N`. That of the Lease of the leader
- * election; in node deployment, where each node has a journal of its own, followed by a dot, which no Lease's name has, and
- * the node's. What is no valid name of an object is shortened, and ends in a hash.
+ * Name of the lock that the intent journal belongs to: its objects are `LOCK-journal-N`. It is the name of the election's
+ * Lease; in node deployment, where each node has a journal of its own, followed by a dot, which no Lease's name has, and
+ * the name of the node. If that is no valid object name, it is shortened and ends in a hash.
  */
 export function journalLock(lease: string, nodeName?: string): string {
   const name = nodeName === undefined ? lease : `${lease}.${nodeName}`;

@@ -1,4 +1,4 @@
-/** Journals at the other places that this process can know: where it had its own before its settings were changed. */
+/** Journals under the names that this process may have used before its settings were changed. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
@@ -30,12 +30,12 @@ export interface OtherJournalsOptions {
 const betweenMs = 3_600_000;
 
 /**
- * Warns of journals at other places that hold records, at once and then every hour until they are empty. Nothing of them is ever
- * adopted: another deployment may work there, whose records belong to another backend.
+ * Warns of other journals that hold records, at once and then every hour until they are empty. Their records are never adopted:
+ * another deployment may work on them, and they belong to its backend.
  */
 export class OtherJournals implements Feature {
   readonly #options: OtherJournalsOptions;
-  /** Places that were not found empty yet, by name. */
+  /** Addresses whose journal was not found empty yet, by name. */
   readonly #places = new Map<string, JournalAddress>();
 
   constructor(options: OtherJournalsOptions) {
@@ -80,7 +80,7 @@ export class OtherJournals implements Feature {
     this.#places.set(`${place.namespace}/${place.lockName}`, place);
   }
 
-  /** Without the permission to read there nothing can be said, and none needs to be granted for it. */
+  /** Without the permission to read there nothing is reported: it need not be granted for this. */
   async #quietly(place: string, check: () => Promise<void>): Promise<void> {
     try {
       await check();

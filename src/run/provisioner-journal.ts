@@ -26,14 +26,14 @@ export interface JournalSettings {
   logger: Logger;
 }
 
-/** The process in which there is a journal. */
+/** What a journal needs of its process. */
 export interface JournalParts {
   provisioner: Provisioner | Recoverable<object>;
   isKnownProvisioner: (name: string) => boolean;
   client: KubeClient;
 }
 
-/** Nothing where it is off, and for a provisioner that is not `Recoverable`. */
+/** The controller's options for the journal; none where it is off, or for a provisioner that is not `Recoverable`. */
 export function provisionerJournal(
   { provisionerName, leaderElection = false, intentJournal = 'lease', soleInstance, clock, logger }: JournalSettings,
   { provisioner, isKnownProvisioner, client, registry }: JournalParts & { registry: MetricRegistry },
@@ -53,7 +53,7 @@ export function provisionerJournal(
   return { intentJournal: journal, journalMetrics: metrics };
 }
 
-/** Only one process with this name runs at a time: a record with another writer of the same name is that of an earlier one. */
+/** Only one process with this name runs at a time: a record whose writer has the same name is that of an earlier process. */
 function writerOf(soleInstance: string): Required<Pick<ClusterJournalOptions, 'writer' | 'isFormer'>> {
   const prefix = `${soleInstance}_`;
   return { writer: prefix + randomUUID(), isFormer: (writer) => writer.startsWith(prefix) };

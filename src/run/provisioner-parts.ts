@@ -55,7 +55,7 @@ export interface ProcessParts {
   leading: Leading | undefined;
 }
 
-/** What comes after the provisioner, which is given the way to it. */
+/** What is created after the provisioner, and which its `ProvisionerParts` refer to. */
 export interface StartedParts {
   informers?: ProvisionInformers;
   /** Undefined for a provisioner whose storage is not indexed. */
@@ -64,7 +64,7 @@ export interface StartedParts {
   synced: PromiseWithResolvers<undefined>;
 }
 
-/** @param started - empty still; filled later. */
+/** @param started - empty at first; filled later. */
 export function provisionerParts(
   {
     registry,

@@ -24,7 +24,7 @@ export interface RunProvisionerOptions extends Omit<
   | 'journalMetrics'
   | 'permit'
 > {
-  /** The provisioner, or what makes it, once this process leads: before the first claim is served. */
+  /** The provisioner, or a function that creates it once this process leads, before the first claim is served. */
   provisioner:
     | Provisioner
     | Recoverable<object>
@@ -37,7 +37,7 @@ export interface RunProvisionerOptions extends Omit<
    */
   leaderElection?: boolean | ElectionSettings;
   /**
-   * Where the volumes of a `Recoverable` provisioner are recorded before they are made: in annotations of Leases, which are
+   * Where the volumes of a `Recoverable` provisioner are recorded before they are created: in annotations of Leases, which are
    * named `<Lease of the election>-journal-<n>` and in its namespace. Needs get, create and update there. Default `lease`;
    * `off` where the election has to do without Leases.
    */

@@ -10,7 +10,7 @@ import type { Health } from './health.ts';
 
 /** A process that has just become leader may take so long to fill its caches, in milliseconds. */
 const patienceMs = 30_000;
-/** Pause between two looks at the readiness, in milliseconds. */
+/** Pause between two checks of the readiness, in milliseconds. */
 const pauseMs = 5000;
 /** The event is repeated this often while it lasts, in milliseconds. */
 const repeatMs = 10 * 60_000;
