@@ -36,7 +36,7 @@ export interface CapacityControllerOptions extends Omit<CapacityPublisherOptions
 }
 
 /**
- * Publishes how much room the driver has: one CSIStorageCapacity for each class in each segment, which the scheduler
+ * Publishes the capacity of the driver: one CSIStorageCapacity for each class in each segment, which the scheduler
  * reads before it chooses a node (Kubernetes, "Storage Capacity"). There is one GetCapacity call per item at a time,
  * and its object is written only when something changed. Nothing happens before `run`.
  */
@@ -174,7 +174,7 @@ export class CapacityController {
     }
     const known = this.#items.ownerOf(object);
     const item = known ?? this.#items.matching(object);
-    // Of two created at the same time, the one whose watch event comes first is kept: all processes see the events in the same order.
+    // of two created at the same time, the one whose watch event comes first is kept: all processes see the events in the same order
     if (item !== undefined && (known !== undefined || !this.#hasSeen(item.object))) this.#items.assign(item, object);
     else this.#enqueueDeletion(object);
   }

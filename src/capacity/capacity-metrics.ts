@@ -6,7 +6,7 @@ export interface CapacityCounts {
   goal: number;
   /** Of these, those that do. */
   current: number;
-  /** Objects of ours that exist and should not, save duplicates of one that should. */
+  /** Objects of ours that exist and should not, except duplicates of one that should. */
   obsolete: number;
 }
 

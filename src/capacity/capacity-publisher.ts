@@ -45,7 +45,7 @@ export interface PublishSignals {
 const unseenMs = 30_000;
 
 /**
- * Asks the driver for the room of an item, and writes what it says to the API server. All methods may be repeated; for one item or
+ * Requests the capacity of an item from the driver, and writes it to the API server. All methods may be repeated; for one item or
  * object they must not run concurrently.
  */
 export class CapacityPublisher {
@@ -86,7 +86,7 @@ export class CapacityPublisher {
     const capacity = await askCapacity(this.#options.driver, queued, storageClass, ended);
     const item = this.#items.get(key); // as it is now: the call may take a while
     const isSameClass = this.#options.classes.get(queued.className)?.metadata.uid === storageClass.metadata.uid;
-    if (item === undefined || !isSameClass) return; // one that was recreated has queued its item again
+    if (item === undefined || !isSameClass) return; // a class that was recreated has queued its item again
     const known = this.#knownObject(item);
     if (known === undefined) await this.#create(item, capacity, signal);
     else await this.#update(item, known, capacity, signal);
@@ -111,8 +111,8 @@ export class CapacityPublisher {
 
   #knownObject(item: CapacityItem): StorageCapacity | undefined {
     const { object } = item;
-    const madeMs = this.#unseen.get(object?.metadata.uid ?? '');
-    if (madeMs === undefined || this.#options.clock.monotonicMs() - madeMs < unseenMs) return object;
+    const createdMs = this.#unseen.get(object?.metadata.uid ?? '');
+    if (createdMs === undefined || this.#options.clock.monotonicMs() - createdMs < unseenMs) return object;
     this.#unseen.delete(object?.metadata.uid ?? '');
     this.#items.assign(item, undefined);
     return undefined;

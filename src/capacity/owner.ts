@@ -1,4 +1,4 @@
-/** The object that capacity objects belong to: when it goes, the garbage collector takes them along. */
+/** The object that owns the capacity objects: when it is deleted, the garbage collector deletes them. */
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { KubeObject, ObjectName, OwnerReference, Resource } from '../kube/kube-object.ts';
 
@@ -18,7 +18,7 @@ export interface OwnerQuestion {
 }
 
 /** One object in the chain of owners. */
-interface Rung {
+interface ChainLink {
   apiVersion: string;
   kind: string;
   name: string;
@@ -33,23 +33,23 @@ const pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', 
  * @throws {OwnerError} when an object is missing, may not be read, or has no controlling owner.
  */
 export async function findOwner({ client, namespace, podName, level, signal }: OwnerQuestion): Promise<OwnerReference> {
-  let rung: Rung = { apiVersion: 'v1', kind: 'Pod', name: podName };
+  let link: ChainLink = { apiVersion: 'v1', kind: 'Pod', name: podName };
   let object = await read(() => client.get(pods, { namespace, name: podName }, { signal }));
   for (let step = 1; step <= level; step += 1) {
     const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true);
     if (owner === undefined) {
       throw new OwnerError(
-        `${rung.apiVersion}/${rung.kind} "${rung.name}" in namespace "${namespace}" has no controlling owner, ` +
+        `${link.apiVersion}/${link.kind} "${link.name}" in namespace "${namespace}" has no controlling owner, ` +
           'cannot unwind the ownership further',
       );
     }
     const { apiVersion, kind, name, uid } = owner;
     const group = parseApiVersion(apiVersion);
     if (step === level) return { apiVersion, kind, name, uid, controller: true };
-    rung = { apiVersion, kind, name };
+    link = { apiVersion, kind, name };
     object = await read(async () => await getByKind(client, { ...group, kind }, { namespace, name }, signal));
   }
-  return { ...rung, uid: object.metadata.uid ?? '', controller: true };
+  return { ...link, uid: object.metadata.uid ?? '', controller: true };
 }
 
 function parseApiVersion(text: string): { group: string; version: string } {

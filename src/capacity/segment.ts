@@ -5,7 +5,7 @@ import type { StorageCapacity } from './storage-capacity.ts';
 
 /** The labels that the nodes of a segment have in common. Without labels: the whole cluster. */
 export interface Segment {
-  /** The same for the same labels, whatever their order; can be read by people. */
+  /** The same for the same labels, whatever their order; human-readable. */
   readonly key: string;
   /** By label key, sorted. */
   readonly labels: Readonly<Record<string, string>>;
