@@ -23,7 +23,7 @@ export interface AuditMetrics {
   began(intervalSeconds: number, uncheckedSeconds: () => number): () => void;
   /** An audit has ended after so many seconds; `isComplete`: everything could be checked. */
   ran(seconds: number, isComplete: boolean): void;
-  /** What one has found; with `completeAtMs` if everything could be checked, in milliseconds since the Unix epoch. */
+  /** What an audit has found; with `completeAtMs` if everything could be checked, in milliseconds since the Unix epoch. */
   found(counts: AuditCounts, completeAtMs?: number): void;
   /** The driver does not list its volumes: nothing is known. */
   absent(): void;
@@ -51,7 +51,7 @@ export function auditMetrics(registry: MetricRegistry): AuditMetrics {
       return absent;
     },
     ran: (duration, complete) => {
-      begin(); // the driver of an upgrade lists its volumes at last
+      begin(); // after an upgrade the driver lists its volumes
       seconds.set(duration);
       isComplete.set(complete ? 1 : 0);
     },

@@ -65,7 +65,7 @@ export function auditJson(
 const headings = ['STATE', 'VOLUME', 'NAME', 'CLAIM', 'AGE', 'SIZE', 'DETAIL'];
 const unknown = 'unknown';
 
-/** The audit for people. */
+/** The audit as text. */
 export function auditText(context: ReportContext, audit: Audit): string {
   const { findings, incomplete, notes } = audit;
   return [
@@ -77,12 +77,12 @@ export function auditText(context: ReportContext, audit: Audit): string {
   ].join('\n');
 }
 
-/** What became of the ids of `--delete`, for people. */
+/** What became of the ids of `--delete`, as text. */
 export function deletionText({ volumeId, result, detail }: Deletion): string {
   return `${result}: ${printable(volumeId)}: ${printable(detail)}\n`;
 }
 
-/** Each row with its command below it, where it can be copied without the rest. */
+/** Each row with its command on a line below, so that it can be copied alone. */
 function table(findings: readonly Finding[], { wallMs, commandFor }: ReportContext): string[] {
   if (findings.length === 0) return [];
   const [heading = '', ...rows] = textTable([headings, ...findings.map((finding) => cells(finding, wallMs))]);

@@ -11,7 +11,7 @@ export interface AuditOptions extends LookOptions {
 /** The last look, with what was found in all of them. */
 export interface Audit extends Look {
   looks: 1 | 2;
-  /** Findings of one look alone: volumes that were being made, deleted or saved. */
+  /** Findings of one look alone: volumes that were being created, deleted or saved. */
   unsettled: number;
 }
 

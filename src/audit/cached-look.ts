@@ -26,7 +26,7 @@ export interface CachedLookOptions extends Omit<LookOptions, 'progress'> {
   volumes: Lister<PersistentVolume>;
 }
 
-/** So many single requests are made for PersistentVolumes, and to the driver; beyond it, all PersistentVolumes are listed once. */
+/** Max single requests for PersistentVolumes, and to the driver; if more PersistentVolumes are missing, all are listed once. */
 const maxRequests = 100;
 /** Max volumes without a PersistentVolume: beyond that the memory of a process that has other work to do is not risked. */
 const maxStrangers = 100_000;
@@ -89,7 +89,7 @@ async function readList({
   const { handleKey } = storageOf(driver.name);
   const hashes = new Set<number>();
   const strangers = new Map<string, Stranger>();
-  const seen = new Set<string>(); // hashes of two of many ids may well be the same
+  const seen = new Set<string>(); // the ids themselves: among many, two may have the same hash
   const take = (id: string): boolean => {
     const hash = storageHash(handleKey(id));
     if (volumes.byIndex(storageIndex, hash).length === 0) return false;
@@ -170,7 +170,7 @@ async function dropSaved(
   }
 }
 
-/** What is kept of a PersistentVolume that is Bound says of its claim no more than the name does. */
+/** The cached form of a Bound PersistentVolume lacks its claim, which only the name of the volume may tell. */
 function* cachedOwners({ driver, volumes }: CachedLookOptions): Iterable<Omit<PossibleOwner, 'record'>> {
   const isKnown = isProvisionerOf(driver.name);
   for (const volume of volumes.list()) {

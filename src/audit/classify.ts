@@ -111,7 +111,7 @@ function about(volume: ClusterVolume, state: Finding['state'], detail: string): 
   };
 }
 
-/** Undefined: it does not say. */
+/** Undefined: there is none, or it is invalid. */
 function bytesOf(quantity: string): number | undefined {
   try {
     return quantity === '' ? undefined : Number(quantityBytes(quantity));

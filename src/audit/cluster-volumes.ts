@@ -30,10 +30,10 @@ export interface ClusterVolume {
   /** Of the PersistentVolume, as a quantity; empty: unknown. */
   readonly capacity: string;
   readonly phase: string;
-  /** This provisioner made it. */
+  /** This provisioner created it. */
   readonly isOurs: boolean;
   readonly home: VolumeHome;
-  /** Of the in-tree plugin that the driver replaced: the driver may call it otherwise. */
+  /** Of the in-tree plugin that the driver replaced: the driver may use another id. */
   readonly isInTree: boolean;
   /** The driver has listed it. */
   isListed: boolean;
@@ -182,7 +182,7 @@ function asCsi(
   }
 }
 
-/** One that was made by hand says nothing about a provisioner. */
+/** A volume that was created by hand has no annotation of a provisioner. */
 function isMadeHere(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {
   return ownsVolume({ ...volume, spec: {} }, isKnownProvisioner);
 }

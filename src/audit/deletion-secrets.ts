@@ -15,8 +15,8 @@ type DriverAndCluster = Pick<LookOptions, 'client' | 'driver' | 'logger' | 'sign
 };
 
 /**
- * The secret that the volume would have been made with; of a record that cannot be understood that of the class. Without it
- * some drivers return OK and delete nothing. One that is gone is replaced by that of the options.
+ * The Secret that the volume would have been created with, or if the record does not say so, that of the class. Without it
+ * some drivers return OK and delete nothing. A Secret that is gone is replaced by that of the options.
  */
 export async function deletionSecrets(
   options: DriverAndCluster,

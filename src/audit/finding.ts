@@ -38,7 +38,7 @@ export interface Finding {
   volumeId?: string;
   /** Names of the PersistentVolumes that have it. */
   persistentVolumes?: readonly string[];
-  /** The name that the volume of a record was made under, and that its PersistentVolume would get. */
+  /** The name that the volume of a record was created under, and that its PersistentVolume would get. */
   volumeName?: string;
   /** `namespace/name`. */
   claim?: string;

@@ -1,4 +1,4 @@
-/** To what storage may belong that nothing names exactly. */
+/** The possible owners of storage that no record or PersistentVolume names exactly. */
 import { isNameUnique } from '../provision/revoke/deletion-proof.ts';
 import type { IndexedRecord } from './record-index.ts';
 
@@ -6,7 +6,7 @@ import type { IndexedRecord } from './record-index.ts';
 export interface PossibleOwner {
   /** UID of the claim; empty: none is known. */
   readonly uid: string;
-  /** The name that the volume was made under. */
+  /** The name that the volume was created under. */
   readonly volumeName: string;
   /** Absent: it is a PersistentVolume. */
   readonly record?: IndexedRecord;
@@ -30,7 +30,7 @@ const maxOwners = 4;
 export class OwnerIndex {
   readonly #byUid = new Map<string, PossibleOwner[]>();
   readonly #byName = new Map<string, PossibleOwner[]>();
-  /** Of the names. */
+  /** Lengths of the names. */
   readonly #lengths = new Set<number>();
 
   add(owner: PossibleOwner): void {
@@ -42,7 +42,7 @@ export class OwnerIndex {
     push(this.#byName, name, owner);
   }
 
-  /** The first few to which what is called so may belong. */
+  /** The first few possible owners of storage with these texts. */
   mentionedIn(texts: Iterable<string>): PossibleOwner[] {
     const found = new Set<PossibleOwner>();
     for (const text of texts) {

@@ -12,8 +12,8 @@ export interface IndexedRecord extends StoredRecord {
 const separators = /[^A-Za-z0-9._-]+/;
 
 /**
- * Which records name which storage: by the handle; where that is not known by the volume's name, which many drivers make
- * their id, or a part of it.
+ * Which records name which storage: by the handle or, where that is not known, by the volume's name, which many drivers use
+ * as the id, or as a part of it.
  */
 export class RecordIndex {
   readonly all: readonly IndexedRecord[];

@@ -30,7 +30,7 @@ export interface AuditRow {
   command: string | undefined;
 }
 
-/** The last audits, for people. */
+/** The last audits, to be shown. */
 export interface AuditState {
   /** Of the last one that could be carried out; undefined: none yet. */
   last: { rows: readonly AuditRow[]; counts: AuditCounts; endedAtMs: number; seconds: number } | undefined;
@@ -45,7 +45,7 @@ export interface AuditState {
 const firstPauseMs = 5 * 60_000;
 /** How many findings are kept to be shown: counts say the rest. */
 const shownFindings = 20;
-/** Max pause before the second look, in milliseconds: what is in the making is saved by then. */
+/** Max pause before the second look, in milliseconds: volumes in progress are saved by then. */
 const maxSecondLookMs = 60_000;
 /** How much of the interval is added at random at most. */
 const jitter = 0.25;

@@ -1,4 +1,4 @@
-/** What the driver has and no PersistentVolume. */
+/** Storage that the driver has and no PersistentVolume names. */
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
 import type { DriverVolume } from './driver-volume.ts';
@@ -6,7 +6,7 @@ import { OwnerIndex, type PossibleOwner, uidInName } from './owner-index.ts';
 import type { RecordIndex } from './record-index.ts';
 
 export interface Stranger extends DriverVolume {
-  /** To what it may belong, where no record names it alone: then it is not said to be leaked, and not deleted. */
+  /** Its possible owners; empty where exactly one record names it. With possible owners it is neither called leaked nor deleted. */
   owners: readonly PossibleOwner[];
 }
 
@@ -17,8 +17,8 @@ export function asStranger(volume: DriverVolume, before?: Stranger): Stranger {
 }
 
 /**
- * Finds out which record each volume belongs to, or to what it may belong, and notes it there. A record names it by the handle, or
- * by its name if nothing else is mentioned. In slices.
+ * Finds the record of each volume, or else its possible owners, and notes it there. A record names a volume by the handle, or by
+ * the volume's name if the volume mentions nothing else. In slices.
  */
 export async function findOwners(
   strangers: ReadonlyMap<string, Stranger>,
@@ -71,7 +71,7 @@ export function* volumeOwners(volumes: ClusterVolumes): Iterable<Omit<PossibleOw
   }
 }
 
-/** One made by hand has a name that anybody may have given it: only its claim counts. */
+/** Anybody may have chosen the name of a volume that was created by hand: only its claim counts. */
 function volumeOwner({ name, claimUid, isOurs }: ClusterVolume): Omit<PossibleOwner, 'record'> {
   return { uid: claimUid === '' ? uidInName(name) : claimUid, volumeName: isOurs ? name : '' };
 }

@@ -20,7 +20,7 @@ export async function verifyMissing(
   options: {
     calls: Pick<CsiCalls, 'controllerGetVolume'>;
     /** The volume exists. */
-    onThere: (id: string, answer: ControllerGetVolumeResponse__Output) => void;
+    onThere: (id: string, response: ControllerGetVolumeResponse__Output) => void;
     onCount: (count: number) => void;
     signal: AbortSignal;
   },

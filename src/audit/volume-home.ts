@@ -7,7 +7,7 @@ import type { VolumeHome } from './cluster-volumes.ts';
 
 /**
  * In node deployment: whether the driver of this node has the storage of a volume. Where node affinity and the identity of who
- * made it do not agree, or say nothing, it is unknown, and so never called lost.
+ * created it do not agree, or say nothing, it is unknown, and so never called lost.
  *
  * @param volume - in CSI form.
  */
@@ -24,7 +24,7 @@ export function nodeVolumeHome(
 }
 
 /**
- * Of the only driver for all nodes: it has all volumes, but where a sidecar on a node made one, this driver may be that of
+ * Of the only driver for all nodes: it has all volumes, but where a sidecar on a node created one, this driver may be that of
  * another node.
  *
  * @param volume - in CSI form.
