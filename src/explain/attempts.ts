@@ -1,10 +1,10 @@
-/** The attempts of the provisioner, as its events tell, or as it knows them itself. */
+/** The attempts of the provisioner, as its events show them, or as it knows them itself. */
 import { type ClaimFacts, provisionerOf } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
 import type { Holding } from './explanation.ts';
 import { type History, provisioningHistory, type Recorded } from './provisioning-events.ts';
 
-/** What a check says that has found a failed attempt: its text tells the cause. */
+/** The result of a check that has found a failed attempt, whose text shows the cause. */
 export interface FailedAttempt {
   failed: Recorded;
   /** What happens then, unless another attempt is running already. Default: the usual next attempt. */
@@ -19,7 +19,7 @@ export function attempts({ claim, storageClass, events, history }: ClaimFacts): 
   return history ?? provisioningHistory(found(events) ?? [], provisionerOf(claim, found(storageClass)));
 }
 
-/** What was begun with an earlier class of the name goes on with its parameters: see "A class that was recreated meanwhile" in docs/troubleshooting.md. */
+/** A volume that was begun keeps the parameters of its former class: see "A class that was recreated meanwhile" in docs/troubleshooting.md. */
 export function withClassAge(facts: ClaimFacts, { started, failed }: History, holding: Holding): Holding {
   const { name, creationTimestamp } = found(facts.storageClass)?.metadata ?? { name: '' };
   const firstMs = Math.min(started?.sinceMs ?? Infinity, failed?.sinceMs ?? Infinity);

@@ -44,7 +44,7 @@ export interface SourceReference {
 /** The Secret that the driver gets for `CreateVolume`, as the class names it. */
 export type SecretOf = (storageClass: StorageClass, claim: PersistentVolumeClaim) => SecretReference | undefined;
 
-/** What was read; absent is what the claim's state did not ask for. */
+/** What was read; what the claim's state does not require is absent. */
 export interface ClaimFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
@@ -53,7 +53,7 @@ export interface ClaimFacts {
   events?: Reading<ClusterEvent[]> | undefined;
   /** Absent where the claim names none. */
   storageClass?: Reading<StorageClass> | undefined;
-  /** The volume that the claim names, else the one that is usually made for it. */
+  /** The volume that the claim names, else the one with the usual name. */
   volume?: Reading<PersistentVolume> | undefined;
   provisioner?: ProvisionerFacts | undefined;
   /** Those that use the claim and have not started, or for a claim that is being deleted have not ended. */
@@ -69,13 +69,13 @@ export interface ClaimFacts {
   nodes?: Reading<KubeObject[]> | undefined;
   /** The same case. */
   csiNodes?: Reading<CsiNode[]> | undefined;
-  /** What the provisioner itself lacks to work; undefined: what the events on its Lease tell. */
+  /** Why the provisioner itself cannot work; undefined: the events on its Lease show it. */
   unreadiness?: string | undefined;
   /** About the Lease of the provisioner, where nothing is recorded about the claim. */
   leaseEvents?: { holder: string; events: Reading<ClusterEvent[]> } | undefined;
-  /** As the provisioner itself knows it; undefined: what the events tell. */
+  /** The attempts as the provisioner itself knows them; undefined: the events show them. */
   history?: History | undefined;
-  /** The same of the next attempt, in milliseconds. */
+  /** Milliseconds until the next attempt, as the provisioner itself knows it. */
   nextAttemptInMs?: number | undefined;
 }
 
@@ -91,7 +91,7 @@ export function waitsForConsumer(claim: PersistentVolumeClaim, storageClass: Sto
   return storageClass?.volumeBindingMode === 'WaitForFirstConsumer' && chosen === '';
 }
 
-/** The provisioner that is to make the volume: the claim's, else its class's. */
+/** The provisioner that is to create the volume: the claim's, else its class's. */
 export function provisionerOf(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): string {
   const migrated = claim.metadata.annotations?.[migratedToKey];
   return migrated ?? requestedProvisioner(claim) ?? storageClass?.provisioner ?? '';
@@ -102,7 +102,7 @@ const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
 
 /**
  * Reads the surroundings of a claim that is not bound, or that is being deleted. At most 16 requests, and one for each
- * further 2,000 Pods of the namespace that have not started.
+ * further 2,000 nodes, or Pods of the namespace: those that have not started or, for a claim that is being deleted, not ended.
  */
 export async function readClaimFacts(claim: PersistentVolumeClaim, options: ClaimReadOptions): Promise<ClaimFacts> {
   const { reader, now } = options;
@@ -135,18 +135,21 @@ async function readFurther(
 ): Promise<Partial<ClaimFacts>> {
   const ofClass = found(storageClass);
   if (waitsForConsumer(claim, ofClass)) {
-    const [consumers, places] = await Promise.all([readConsumers(claim, reader), readPlaces(claim, ofClass, reader)]);
-    return { ...consumers, ...places };
+    const [consumers, driverNodes] = await Promise.all([
+      readConsumers(claim, reader),
+      readDriverNodes(claim, ofClass, reader),
+    ]);
+    return { ...consumers, ...driverNodes };
   }
   const node = selectedNode(claim);
-  const [about, serving, chosen, sources, attributesClass, secret, places] = await Promise.all([
+  const [about, serving, chosen, sources, attributesClass, secret, driverNodes] = await Promise.all([
     readEvents(claim, reader),
     provisioner ?? (ofClass && readProvisioner(ofClass.provisioner, reader)),
     node === '' ? undefined : reader.exists(nodes, { name: node }),
     readSource(claim, reader),
     readAttributesClass(claim, reader),
     ofClass && readSecret(secretOf, ofClass, claim, reader),
-    readPlaces(claim, ofClass, reader),
+    readDriverNodes(claim, ofClass, reader),
   ]);
   const { lastMs = -Infinity } = provisioningHistory(found(about) ?? [], provisionerOf(claim, ofClass));
   const leaseEvents = now() - lastMs > signOfLifeMs ? await readLeaseEvents(serving, reader) : undefined;
@@ -157,20 +160,20 @@ async function readFurther(
     ...sources,
     attributesClass,
     secret,
-    ...places,
+    ...driverNodes,
     leaseEvents,
   };
 }
 
-/** The Pods that use the claim and have not started, and if there is one, what came of earlier nodes. */
+/** The Pods that use the claim and have not started, and if there is one, the events, which show earlier nodes. */
 async function readConsumers(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Partial<ClaimFacts>> {
   const waiting = await readPods(claim, 'status.phase=Pending', reader);
   const isUsed = (found(waiting)?.length ?? 0) > 0;
   return { pods: waiting, ...(isUsed && { events: await readEvents(claim, reader) }) };
 }
 
-/** Where the driver has nodes: only a class that allows some places asks for it. */
-async function readPlaces(
+/** The nodes and where the driver is registered; read only for a class with `allowedTopologies`. */
+async function readDriverNodes(
   claim: PersistentVolumeClaim,
   storageClass: StorageClass | undefined,
   reader: ClusterReader,

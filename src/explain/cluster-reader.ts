@@ -25,7 +25,7 @@ export class ClusterReader {
     this.#signal = signal;
   }
 
-  /** Whether an object exists: of its content nothing is sent. */
+  /** Whether an object exists: only its metadata is requested. */
   exists(resource: Resource, name: ObjectName): Promise<Reading<KubeObject>> {
     return this.get(resource, name, { metadataOnly: true });
   }

@@ -12,7 +12,7 @@ export function claimExplanation(facts: ClaimFacts): Explanation {
 }
 
 /**
- * Explains a claim. Read-only, with at most 17 requests.
+ * Explains a claim. Read-only, with at most one request more than `readClaimFacts`.
  *
  * @throws the reason of the reader's signal, and nothing else: what cannot be read is part of the explanation.
  */

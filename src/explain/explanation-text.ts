@@ -1,4 +1,4 @@
-/** An explanation for people: a line per step, then what holds it and what to do. */
+/** An explanation as text: a line per step, then what holds it and what to do. */
 import { printable } from '../base/printable.ts';
 import { wrappedText } from '../base/wrapped-text.ts';
 import type { Explanation, Step, Verdict } from './explanation.ts';

@@ -46,14 +46,14 @@ export interface Holding {
   detail?: string;
   message: string;
   cure?: string;
-  /** It follows from nothing being wrong before: where a step before is unknown, so is this. */
+  /** It presumes that every step before is ok: if one is unknown, so is this. */
   presumes?: boolean;
 }
 
 /** One thing that may hold an object, or that shows that it does not. @returns undefined where it does not apply. */
 export type Check<Facts> = (facts: Facts) => Finding | undefined;
 
-/** A part of the way. */
+/** A step with its checks. */
 export interface CheckedStep<Facts> {
   step: string;
   /** The first one that says something decides the step. */

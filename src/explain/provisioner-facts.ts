@@ -1,4 +1,4 @@
-/** Signs of a provisioner in the cluster. Who serves a name is written nowhere, so several are looked at. */
+/** Signs of a provisioner in the cluster. No object says who serves a name, so several are read. */
 import type { KubeObject } from '../kube/kube-object.ts';
 import { type Lease, leases } from '../kube/election/lease-record.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';

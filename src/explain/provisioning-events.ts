@@ -43,7 +43,7 @@ const binder = 'persistentvolume-controller';
 /** Components of Kubernetes itself, whose events use the same reasons. */
 const notProvisioners = new Set([binder, 'default-scheduler', 'volume_expand']);
 
-/** The attempts to make a volume. @param provisioner - who is to make it, as the claim or its class names it. */
+/** The attempts to create a volume. @param provisioner - who is to create it, as the claim or its class names it. */
 export function provisioningHistory(events: readonly ClusterEvent[], provisioner: string): History {
   const own = events.filter((event) => {
     const component = componentOf(event);

@@ -11,7 +11,7 @@ import { durationText } from './time-text.ts';
 const clockSkewMs = 30_000;
 /** How long ago an event still proves that a provisioner works: the longest pause between attempts, and some. */
 export const signOfLifeMs = 6 * 60_000;
-/** Leases name no duration where another program made them. */
+/** For Leases without a duration, which other programs may have created. */
 const usualLeaseSeconds = 15;
 
 export interface Serving {

@@ -6,7 +6,7 @@ import { type Attachment, attachments, type ClusterEvent, events, nodes } from '
 import type { ClusterReader, Reading } from './cluster-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 
-/** What was read; absent is what the volume's state did not ask for. */
+/** What was read; what the volume's state does not require is absent. */
 export interface VolumeFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
@@ -15,14 +15,14 @@ export interface VolumeFacts {
   attachments?: Reading<Attachment[]> | undefined;
   events?: Reading<ClusterEvent[]> | undefined;
   provisioner?: ProvisionerFacts | undefined;
-  /** The node whose provisioner made the volume, in node deployment. */
+  /** The node whose provisioner created the volume, in node deployment. */
   node?: { name: string; reading: Reading<KubeObject> } | undefined;
 }
 
-/** The identity of the process that made a volume, which in node deployment ends in the name of its node. */
+/** The identity of the process that created a volume, which in node deployment ends in the name of its node. */
 const identityKey = 'storage.kubernetes.io/csiProvisionerIdentity';
 
-/** Who deletes the storage of a volume; empty where it does not say. */
+/** The provisioner that deletes the storage of a volume; empty where the volume names none. */
 export function deleterOf({ metadata, spec }: PersistentVolume): string {
   const { annotations = {} } = metadata;
   return annotations[migratedToKey] ?? annotations[provisionedByKey] ?? spec.csi?.driver ?? '';

@@ -26,7 +26,7 @@ export const attributesClass = defineCause({
   ],
 });
 
-/** The binder does not bind a volume of another one. */
+/** The binder does not bind a volume with another attributes class. */
 export function checkAttributesBind({ claim, volume }: ClaimFacts): Finding | undefined {
   const existing = found(volume);
   if (existing === undefined || existing.metadata.deletionTimestamp !== undefined) return undefined;

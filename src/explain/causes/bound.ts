@@ -1,4 +1,4 @@
-/** It has its volume. */
+/** The claim has its volume. */
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { defineCause } from './cause.ts';

@@ -46,7 +46,7 @@ export const causes = [
 
 export type Cause = (typeof causes)[number];
 
-/** What a cause is known by in the events of a provisioner: this sidecar and the Go sidecar record the same texts. */
+/** How a cause shows in the texts of a provisioner's events: this sidecar and the Go sidecar record the same texts. */
 export interface TextPattern {
   pattern: RegExp;
   /** What to do, without a full stop. */
@@ -58,7 +58,7 @@ export interface WaitPattern extends TextPattern {
   state: 'waiting' | 'stuck';
 }
 
-/** What a cause is known by where the error itself is at hand, or where an event names the cause. */
+/** How a cause is recognized by the error itself, or by an event that names the cause. */
 export interface RequestLook {
   is: (error: FailedRequest) => boolean;
   /** Whether it counts also where the text looks like that of another cause. */

@@ -86,7 +86,7 @@ const definitions: readonly CauseDefinition[] = [
   driverError, // last, as it fits every failure
 ];
 
-/** Of the Go sidecar before version 6. */
+/** Prefixes of the Go sidecar; the first one before version 6. */
 const classPrefix = /^failed to provision volume with StorageClass "[^"]*": /;
 const infeasiblePrefix = /^Volume provisioning failed with infeasible error\. Retries will be delayed\. /;
 
@@ -115,7 +115,7 @@ export function failureMeaning(text: string, known: KnownOfFailure = {}): Meanin
   return { cause: ofRequest.cause, cure: ofRequest.cure };
 }
 
-/** What fits a text of which nothing else is known: the failed request says more. */
+/** Causes of texts that say little: the failed request, where it is known, says more. */
 const vagueCauses: ReadonlySet<Cause> = new Set(['driver-error', 'api-server']);
 
 function textualMeaning(text: string): Meaning {

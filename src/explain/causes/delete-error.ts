@@ -10,7 +10,7 @@ import { checkSharedStorage } from './storage-shared.ts';
 
 export const deleteError = defineCause({ name: 'delete-error' });
 
-/** Kubernetes itself has given it up: only in-tree plugins do so. */
+/** Phase Failed: kube-controller-manager has given the volume up, which it does only for in-tree plugins. */
 export function checkFailedForGood({ volume }: VolumeFacts): Finding | undefined {
   if (volume.status?.phase !== 'Failed') return undefined;
   return {

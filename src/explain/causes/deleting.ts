@@ -1,4 +1,4 @@
-/** It is being deleted, and something holds it. */
+/** The claim or volume is being deleted, and something holds it. */
 import { nameList } from '../../base/name-list.ts';
 import { deletedAfterText, deletedOnceText } from '../../provision/event-reasons.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
@@ -65,7 +65,7 @@ export function checkClaimDeleted({ claim, pods }: ClaimFacts): Finding | undefi
   };
 }
 
-/** A call may still be creating the storage. Undefined once the moment that the event names has passed. */
+/** A call may still be creating the storage. Undefined once the time that the event names has passed. */
 export function checkEarlierCall({ text }: Recorded, nowMs: number): Finding | undefined {
   const [, end] = new RegExp(`${deletedAfterText} (\\S+): `).exec(text) ?? [];
   const isWaiting = end === undefined ? text.includes(deletedOnceText) : Date.parse(end) > nowMs;
@@ -96,7 +96,7 @@ export function releasedAtMs({ volume, nowMs }: VolumeFacts): number {
   return Date.parse(volume.status?.lastPhaseTransitionTime ?? '') || nowMs;
 }
 
-/** Its storage is not to be deleted, or is already. */
+/** The storage is not to be deleted, or is deleted already. */
 export function checkVolumeDeleted({ volume, nowMs }: VolumeFacts): Finding {
   const { finalizers = [], deletionTimestamp } = volume.metadata;
   return {

@@ -1,4 +1,4 @@
-/** It fails in the driver or the provisioner. */
+/** The attempt fails in the driver or the provisioner. */
 import { attempts, type FailedAttempt } from '../attempts.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { defineCause } from './cause.ts';

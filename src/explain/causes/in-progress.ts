@@ -1,4 +1,4 @@
-/** It is being worked on. */
+/** The provisioner is working on the claim, or about to. */
 import { shortValue } from '../../base/short-value.ts';
 import { attempts, withClassAge } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';

@@ -38,7 +38,7 @@ export function checkDeleter({ volume, provisioner, node, events, nowMs }: Volum
   return checkServing({ provisioner, nowMs, events, lastSignMs, nobody: 'no-deleter', away: 'no-deleter' });
 }
 
-/** It was to be deleted long ago. */
+/** The volume was to be deleted long ago. */
 export function checkUnattempted(facts: VolumeFacts): Finding | undefined {
   const { volume, provisioner, nowMs } = facts;
   if (!isToBeDeleted(volume)) return undefined;

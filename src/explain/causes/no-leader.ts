@@ -10,7 +10,7 @@ import { defineCause } from './cause.ts';
 
 export const noLeader = defineCause({ name: 'no-leader' });
 
-/** Of a claim about which no provisioner has recorded an event. That a Lease has expired is said by the check of the provisioner. */
+/** For a claim about which no provisioner has recorded an event. An expired Lease is reported by `checkProvisioner`. */
 export function checkSeemsAway({ claim, provisioner, storageClass, nowMs }: ClaimFacts): Finding | undefined {
   const name = provisionerOf(claim, found(storageClass));
   const ageMs = nowMs - lastChangeMs(claim);

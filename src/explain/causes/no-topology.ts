@@ -1,4 +1,4 @@
-/** No node of the driver is where its class allows volumes, or none reports a topology. */
+/** No node with the driver matches the class's `allowedTopologies`, or none reports a topology. */
 import { nameList } from '../../base/name-list.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { selectedNode } from '../../provision/claim/claim-fields.ts';
@@ -41,13 +41,13 @@ export function checkAllowedTopologies(facts: ClaimFacts): Finding | undefined {
     return own === undefined ? [] : [{ node: metadata.name, keys: own.topologyKeys ?? [] }];
   });
   const labelsOf = new Map((found(nodes) ?? []).map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
-  const places = registered.flatMap(({ node }): Labels[] => {
+  const nodeLabels = registered.flatMap(({ node }): Labels[] => {
     const labels = labelsOf.get(node);
     return labels === undefined ? [] : [labels];
   });
-  if (places.length === 0) return undefined; // a driver without node plugin, or one that is not there: said elsewhere
+  if (nodeLabels.length === 0) return undefined; // no node plugin, or no driver: another check reports that
   const keys = new Set(registered.flatMap((each) => each.keys));
-  const misfits = terms.map(({ matchLabelExpressions }) => misfit(matchLabelExpressions ?? [], places, keys));
+  const misfits = terms.map(({ matchLabelExpressions }) => misfit(matchLabelExpressions ?? [], nodeLabels, keys));
   if (misfits.includes(undefined)) return undefined;
   return {
     state: 'stuck',
@@ -57,17 +57,17 @@ export function checkAllowedTopologies(facts: ClaimFacts): Finding | undefined {
   };
 }
 
-/** Why no place is within a term; undefined: one is. */
+/** Why no node matches a term; undefined: one does. */
 function misfit(
   term: readonly Requirement[],
-  places: readonly Labels[],
+  nodeLabels: readonly Labels[],
   keys: ReadonlySet<string>,
 ): string | undefined {
-  if (places.some((labels) => term.every((each) => fits(each, labels)))) return undefined;
-  const alone = term.find((each) => !places.some((labels) => fits(each, labels)));
+  if (nodeLabels.some((labels) => term.every((each) => fits(each, labels)))) return undefined;
+  const alone = term.find((each) => !nodeLabels.some((labels) => fits(each, labels)));
   if (alone === undefined) return `no node has all of ${term.map(text).join(', ')}`;
   const { key } = alone;
-  const present = [...new Set(places.flatMap((labels) => labels[key] ?? []))].sort();
+  const present = [...new Set(nodeLabels.flatMap((labels) => labels[key] ?? []))].sort();
   if (present.length === 0) {
     return `no node has the label ${shortValue(key)}, and the driver reports ${keys.size === 0 ? 'no topology' : named([...keys].sort())}`;
   }

@@ -1,4 +1,4 @@
-/** There is no such object. */
+/** The claim or volume does not exist. */
 import type { Reading } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { defineCause } from './cause.ts';

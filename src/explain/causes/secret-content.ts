@@ -18,7 +18,7 @@ interface WrittenFields {
 /** Shorter names are similar by accident. */
 const minLength = 4;
 
-/** The names of the keys in the Secret of the claim: who has written them says so, and no value is read. */
+/** The names of the keys in the Secret of the claim: the managed fields name them, so no value is read. */
 export function secretKeys({ secret }: ClaimFacts): string[] {
   const keys = new Set<string>();
   for (const { fieldsV1 } of (found(secret?.reading)?.metadata.managedFields ?? []) as WrittenFields[]) {

@@ -1,4 +1,4 @@
-/** An administrator makes the volumes of the class (Kubernetes page "Storage Classes", "Local"). */
+/** An administrator creates the volumes of the class (Kubernetes page "Storage Classes", "Local"). */
 import { className } from '../../provision/claim/claim-fields.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
@@ -8,7 +8,7 @@ import { defineCause } from './cause.ts';
 
 export const staticClass = defineCause({ name: 'static-class' });
 
-/** Classes of this provisioner make no volumes. */
+/** For classes of this provisioner no volumes are provisioned. */
 const noProvisioner = 'kubernetes.io/no-provisioner';
 
 export function checkEmptyClass({ claim }: ClaimFacts): Finding | undefined {

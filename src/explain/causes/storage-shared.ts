@@ -6,7 +6,7 @@ import { defineCause } from './cause.ts';
 
 export const sharedStorage = defineCause({ name: 'shared-storage' });
 
-/** Of what is left of an attachment, the step before has said whether it is still there. */
+/** From the newest event about what the deletion waits for. */
 export function checkSharedStorage({ text }: Recorded): Finding | undefined {
   const [, other] = new RegExp(`${sharedStorageText} (\\S+), which `).exec(text) ?? [];
   if (other === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** The driver makes no volumes of the requested size. */
+/** The driver creates no volumes of the requested size. */
 import { defineCause } from './cause.ts';
 
 export const unsupportedSize = defineCause({

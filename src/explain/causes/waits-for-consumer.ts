@@ -15,7 +15,7 @@ export const waitsForPod = defineCause({ name: 'waits-for-consumer' });
 /** What the scheduler says of a Pod whose claim lost its node because the provisioner could not create the volume there. */
 const provisioningFailed = /provisioning failed for PVC|selectedNode annotation reset/;
 
-/** What comes of a failure on a node that was selected. */
+/** What follows a failure on a selected node. */
 const chosenAgain = 'the scheduler is to choose a node again';
 
 /** Without the class or the Pods nothing later means anything. */
