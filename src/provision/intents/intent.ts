@@ -92,12 +92,6 @@ export function isLeftAlone({ record: { phase } }: Intent): boolean {
   return isLeftAlonePhase(phase);
 }
 
-/** Whether what happens to PersistentVolumes decides about it: also where it is stuck, as long as the revoker goes on trying. */
-export function needsHistory(intent: Intent): boolean {
-  const { revoking, owner, reportOnly } = intent;
-  return !isLeftAlone(intent) || (revoking && owner !== 'foreign' && reportOnly === undefined);
-}
-
 /** Monotonic time from which on an intent may be revoked, in milliseconds. */
 export function revocableAtMs({ record, deleteNotBeforeMs, mayBeSavedUntilMs, lateUntilMs }: Intent): number {
   return Math.max(deleteNotBeforeMs, mayBeSavedUntilMs, record.phase === 'revoked' ? lateUntilMs : -Infinity);

@@ -1,5 +1,6 @@
 /** Knows what may be under way at the backend, which nothing else tracks. Keeps the journal and its own memory in step. */
 import type { Logger } from '../../base/logger.ts';
+import { orderOf } from '../../kube/client/resource-version.ts';
 import {
   DrainingError,
   ForeignIntentError,
@@ -17,7 +18,6 @@ import {
   isLeftAlone,
   lateSaveMs,
   mayBeSavedLate,
-  needsHistory,
   needsNoSecondRevoke,
   newIntent,
   quietInMs,
@@ -150,7 +150,7 @@ export class Intents {
   #versions(of: (intent: Intent) => number): number[] {
     const versions: number[] = [];
     for (const intent of this.#open.list()) {
-      if (needsHistory(intent) && !Number.isNaN(of(intent))) versions.push(of(intent));
+      if (!isLeftAlone(intent) && !Number.isNaN(of(intent))) versions.push(of(intent));
     }
     return versions;
   }
@@ -175,11 +175,11 @@ export class Intents {
     let renewed = 0;
     for (const intent of this.#open.list()) {
       const { since, sinceAtMs, record } = intent;
-      if (!needsHistory(intent) || intent.served || intent.owner === 'foreign') continue;
+      if (isLeftAlone(intent) || intent.served || intent.owner === 'foreign') continue;
       if (this.#nowMs - sinceAtMs < renewMs || volumeLog.verdict(record.volume.name, since).kind !== 'never') continue;
       intent.since = volumeLog.reached;
       intent.sinceAtMs = this.#nowMs;
-      if (intent.since === since || isLeftAlone(intent)) continue; // what is stuck may stay so for days
+      if (intent.since === since) continue;
       this.#note(intent, { ...record, since: String(intent.since) });
       if (++renewed === maxRenewed) return;
     }
@@ -226,13 +226,13 @@ export class Intents {
     // found during planning: what the other process may have requested must not be requested from another plan
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
-    const intent = newIntent(record, this.#nowMs);
+    const intent = newIntent(this.#withKnownVersion(record), this.#nowMs);
     this.lateCalls.begun(intent);
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
       // resolves once the record is written to its Lease, or cannot be
-      const protection = await this.#options.journal.put(record, signal);
+      const protection = await this.#options.journal.put(intent.record, signal);
       intent.recorded = true;
       intent.isDurable = protection === 'durable' && this.#options.journal.permit === undefined;
       this.checkDrain();
@@ -242,6 +242,12 @@ export class Intents {
       throw error;
     }
     return intent;
+  }
+
+  /** Without the version since which it has no PersistentVolume where that is still to come: etcd was restored during the planning. */
+  #withKnownVersion(record: IntentRecord): IntentRecord {
+    const { since, ...undated } = record;
+    return orderOf(since) > this.#options.volumeLog.reached ? undated : record;
   }
 
   /** @throws {DrainingError} while no new intent may be begun. */

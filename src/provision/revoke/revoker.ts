@@ -45,7 +45,7 @@ const foreignPauseMs = 10_000;
 /** Pause until a proof whose history is still being read is tried again, in milliseconds. */
 const proofPauseMs = 2000;
 /** How long a deletion may wait for its turn before what was read for its proof is read again, in milliseconds. */
-const maxProofAgeMs = 1000;
+const maxProofAgeMs = 5000;
 /** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may not show that yet. */
 const wantedPauseMs = 1000;
 
@@ -82,7 +82,11 @@ export class Revoker {
 
   /** Revokes an intent whose claim does not want its volume any more. Safe to repeat. */
   add(intent: Intent): void {
-    if (!intent.revoking) this.#options.intents.lateCalls.keepForOthers(intent);
+    if (!intent.revoking) {
+      this.#options.intents.lateCalls.keepForOthers(intent);
+      intent.pendingSinceMs = undefined;
+      intent.refusedSinceMs = undefined;
+    }
     intent.revoking = true;
     this.#queue.add(intent.record.claim.uid);
   }
@@ -331,6 +335,7 @@ export class Revoker {
     let provedAtMs = -Infinity;
     await this.#slots.without(async () => {
       await prove();
+      intent.pendingSinceMs = undefined;
       provedAtMs = clock.monotonicMs();
     });
     const isOld = clock.monotonicMs() - provedAtMs > maxProofAgeMs;
@@ -350,7 +355,7 @@ export class Revoker {
       return;
     }
     const isPending = error instanceof ProofPendingError || error instanceof NotReachedError;
-    if (!isPending) intent.pendingSinceMs = undefined;
+    if (error instanceof ProvisionError) intent.pendingSinceMs = undefined; // the backend was called: nothing was waited for
     if (isPending && this.#mayWait(intent)) {
       this.#queue.addAfter(uid, proofPauseMs);
       return;
@@ -455,9 +460,10 @@ export class Revoker {
   async #unproved(intent: Intent, why: string, signal: AbortSignal): Promise<void> {
     const { intents, provisioner, onReleased } = this.#options;
     await provisioner.release?.(intent.record.plan, { signal });
+    const mayBeDeleting = intent.deleteSent; // a DeleteVolume that timed out could remove what the claim gets
     intents.unproved(intent, why);
     intent.revoking = false;
-    if (this.#hasClaim(intent)) onReleased(intent.record.claim.uid, 0);
+    if (this.#hasClaim(intent) && !mayBeDeleting) onReleased(intent.record.claim.uid, 0);
   }
 
   /**

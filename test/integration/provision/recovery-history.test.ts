@@ -5,7 +5,7 @@ import { untilAborted } from '../../../src/base/abort.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
 import { lateMs, leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
 import { resource, type Rig, type VolumeSketch } from './rig.ts';
-import { lateAnswer, unclear, undecidable } from './scripted-backend.ts';
+import { unclear } from './scripted-backend.ts';
 
 const historyWatch = { match: { verb: 'watch', resource: 'persistentvolumes', watch: true } } as const;
 const expired = { type: 'watchError', code: 410, reason: 'Expired' } as const;
@@ -303,26 +303,6 @@ test('the patience for a history begins anew once it was read, however long the 
   backend.otherwiseRevoke = (plan, context) => backend.undo(plan, context);
   await scene.undone();
   assert.equal(backend.deleted[0], handle);
-});
-
-test('a stuck record that is still tried keeps its proof, though a thousand other volumes come and go', async () => {
-  const scene = await recoveryScene();
-  await using rig = scene.rig;
-  const { backend, seen, handle } = scene;
-  backend.fulfilSteps.push(lateAnswer(backend));
-  backend.otherwiseRevoke = undecidable();
-  await rig.start();
-  rig.deleteClaim();
-  await scene.passUntil('the report', () => seen.reported.length > 0);
-  for (let number = 0; number < 1100; number++) {
-    rig.addVolume(`other-${number}`, 'Bound', { annotations: {} });
-    rig.api.delete(resource.volumes, { name: `other-${number}` });
-  }
-  await rig.settle();
-  backend.otherwiseRevoke = (plan, context) => backend.undo(plan, context);
-  await scene.undone();
-  assert.equal(backend.deleted[0], handle);
-  assert.deepEqual(seen.reported, ['undecidable']);
 });
 
 test('a history that cannot be read for a quarter of an hour is given up', async () => {

@@ -506,8 +506,8 @@ describe('volumes that are being undone', () => {
     });
 
     for (const [waitMs, reads] of [
-      [1000, 1],
-      [1001, 2],
+      [5000, 1],
+      [5001, 2],
     ] as const) {
       test(`read what it needs ${reads} times where the wait takes ${waitMs} ms`, async () => {
         const { rig: it, release, backend, clock, handle, name } = await waiting();

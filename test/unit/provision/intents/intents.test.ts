@@ -57,6 +57,13 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
     },
   };
   let find: (intent: FoundIntent) => void = () => undefined;
+  const volumeLog = new VolumeLog({
+    storageKeys: () => [],
+    oldestNeeded: () => undefined,
+    oldestStorageNeeded: () => undefined,
+    onHole: () => undefined,
+    onRewound: () => undefined,
+  });
   const intents = new Intents({
     journal: {
       ...noJournal,
@@ -77,13 +84,7 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
       },
       ...journal,
     },
-    volumeLog: new VolumeLog({
-      storageKeys: () => [],
-      oldestNeeded: () => undefined,
-      oldestStorageNeeded: () => undefined,
-      onHole: () => undefined,
-      onRewound: () => undefined,
-    }),
+    volumeLog,
     maxCallMs,
     progress,
     clock,
@@ -95,7 +96,7 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
     { changed: nothing, lost: nothing, discarded: nothing, drainEnded: nothing, fenced: nothing },
     signal,
   );
-  return { intents, clock, asked, lines, counts, reported, oldestMs, find };
+  return { intents, volumeLog, clock, asked, lines, counts, reported, oldestMs, find };
 }
 
 /** A backend that has read what the test says. */
@@ -266,6 +267,25 @@ describe('the intents that are open', () => {
     listener?.onRewound();
     assert.deepEqual([intent.since, intent.record.since, intents.neededVersions()], [NaN, undefined, []]);
     assert.deepEqual(asked, ['put create', 'note create']);
+  });
+
+  test('have no version where etcd was restored while the volume was planned', async () => {
+    const written: IntentRecord[] = [];
+    const put = (record: IntentRecord) => {
+      written.push(record);
+      return Promise.resolve('durable' as const);
+    };
+    const { intents, volumeLog } = await scene([], { put });
+    volumeLog.listed('510', { rewound: true });
+    const [before, after] = [
+      await intents.openAndRecord({ ...makeRecord('u1'), since: '1000' }, signal),
+      await intents.openAndRecord({ ...makeRecord('u2'), since: '510' }, signal),
+    ];
+    assert.deepEqual([before.since, after.since], [NaN, 510]);
+    assert.deepEqual(
+      written.map(({ since }) => since),
+      [undefined, '510'],
+    );
   });
 
   test('are reported as stuck once for each reason, though a backend words it differently each time', async () => {
