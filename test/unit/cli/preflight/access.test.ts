@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Readable } from 'node:stream';
-import { Access } from '../../../../src/cli/preflight/access.ts';
+import { Access, isSameNamespace } from '../../../../src/cli/preflight/access.ts';
 import { readManifests } from '../../../../src/cli/preflight/read-manifests.ts';
 import { binding, type Json, role, rule } from './driver-manifests.ts';
 
@@ -156,3 +156,14 @@ describe('an account', () => {
     assert.equal((await accessOf([role('Role', 'r', [leases])])).isBound, false);
   });
 });
+
+for (const [one, other, isSame] of [
+  ['a', 'a', true],
+  ['a', 'b', false],
+  ['a', undefined, true],
+  [undefined, 'b', true],
+] as const) {
+  test(`a namespace ${one ?? 'without a name'} and one ${other ?? 'without a name'} are ${isSame ? '' : 'not '}the same`, () => {
+    assert.equal(isSameNamespace(one, other), isSame);
+  });
+}
