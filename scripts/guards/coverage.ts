@@ -18,8 +18,7 @@ export async function readCoverage(folder: string, copyFolder: string): Promise<
   const prefix = pathToFileURL(`${copyFolder}/`).href;
   const painted = new Map<string, Uint8Array>();
   for (const name of await readdir(folder)) {
-    const { result } = JSON.parse(await readFile(path.join(folder, name), 'utf8')) as { result: Script[] };
-    for (const script of result) {
+    for (const script of scriptsOf(await readFile(path.join(folder, name), 'utf8'))) {
       const file = script.url.slice(prefix.length);
       if (!script.url.startsWith(prefix) || !file.startsWith('src/')) continue;
       const own = paint(script);
@@ -29,6 +28,16 @@ export async function readCoverage(folder: string, copyFolder: string): Promise<
     }
   }
   return Object.fromEntries(Array.from(painted, ([file, each]) => [file, pieces(each)]));
+}
+
+/** None where the process was killed while it wrote. */
+function scriptsOf(text: string): Script[] {
+  try {
+    return (JSON.parse(text) as { result: Script[] }).result;
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
 }
 
 /** Functions come in the order of their beginnings, outer ones first, and so do the ranges in them: inner ones decide. */
