@@ -63,18 +63,20 @@ describe('topology whose caches do not run yet', () => {
     assert.equal(rig.starts(), 1);
   });
 
-  test('gives an attempt up after ten seconds, with the reason', async () => {
-    await using rig = await scene();
-    const action = { type: 'status', code: 500, reason: 'InternalError', message: 'etcd is away' } as const;
-    rig.api.server.faults.add({ match: { resource: 'nodes' }, action });
-    const answer = Promise.resolve(rig.topology.requirements(question));
-    const rejected = assert.rejects(answer, /^Error: nodes and CSINodes could not be read yet: .*etcd is away/);
-    await rig.refused;
-    await rig.clock.advance(9_999);
-    assert.equal(await Promise.race([answer, Promise.resolve('waits')]), 'waits');
-    await rig.clock.advance(1);
-    await rejected;
-  });
+  for (const resource of ['nodes', 'csinodes']) {
+    test(`gives an attempt up after ten seconds, with the reason why there are no ${resource}`, async () => {
+      await using rig = await scene();
+      const action = { type: 'status', code: 500, reason: 'InternalError', message: 'etcd is away' } as const;
+      rig.api.server.faults.add({ match: { resource }, action });
+      const answer = Promise.resolve(rig.topology.requirements(question));
+      const rejected = assert.rejects(answer, /^Error: nodes and CSINodes could not be read yet: .*etcd is away/);
+      await rig.refused;
+      await rig.clock.advance(9_999);
+      assert.equal(await Promise.race([answer, Promise.resolve('waits')]), 'waits');
+      await rig.clock.advance(1);
+      await rejected;
+    });
+  }
 
   test('gives an attempt up when the work ends', async () => {
     await using rig = await scene();
