@@ -277,6 +277,17 @@ const rows: readonly Row[] = [
     cure: /log .*"Not permitted to use a resource".* event on its Pod/,
   },
   {
+    name: 'a provisioner whose Lease was released a moment ago',
+    arrange(rig) {
+      rig.addClass();
+      rig.addProvisioner({ holder: '', renewedMsAgo: 1000 });
+      rig.addClaim();
+    },
+    verdict: 'waiting',
+    cause: 'no-leader',
+    says: /nobody holds Lease driver\/d-example-com for 1 s/,
+  },
+  {
     name: 'a provisioner that never got its Lease, and has recorded nothing',
     arrange(rig) {
       rig.addClass();
