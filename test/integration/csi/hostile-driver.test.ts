@@ -406,10 +406,15 @@ describe('a hostile driver', () => {
       }
       return await scene.residentMib();
     };
-    const settled = await rounds(4);
-    const grown = await rounds(6);
-    // The answers of six rounds that are too big have more than 200 MiB.
-    assert.ok(grown < settled + 50, `from ${settled.toFixed(0)} to ${grown.toFixed(0)} MiB`);
+    // The answers of six rounds that are too big have more than 200 MiB. What V8 frees late is not kept again in later rounds.
+    const mostRounds = 4 + 3 * 6;
+    let settled = await rounds(4);
+    for (let done = 10; ; done += 6) {
+      const grown = await rounds(6);
+      if (grown < settled + 12) break;
+      assert.ok(done < mostRounds, `from ${settled.toFixed(0)} to ${grown.toFixed(0)} MiB`);
+      settled = grown;
+    }
   });
 
   test('did not end the program', () => {
@@ -457,7 +462,7 @@ describe('a driver that is hostile from the start', () => {
     return (call) => (call.method === 'ControllerGetCapabilities' ? answerWith(call, answer) : behave(call));
   };
 
-  const timeout = '1m'; // a busy machine needs more than a second for so many
+  const timeout = '1m'; // a busy machine needs more than a second for so many capabilities
 
   test('announces a hundred thousand capabilities: the program starts', async () => {
     await using scene = await start(withCapabilities(100_000), { timeout });
