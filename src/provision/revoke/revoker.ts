@@ -331,13 +331,13 @@ export class Revoker {
    */
   async #proveDeletion(intent: Intent, found: string, signal: AbortSignal): Promise<void> {
     const { guard, clock } = this.#options;
-    const prove = (): Promise<void> => guard.beforeDelete(intent, found, { wantedByClaim: false, signal });
     let provedAtMs = -Infinity;
-    await this.#slots.without(async () => {
-      await prove();
+    const prove = async (): Promise<void> => {
+      await guard.beforeDelete(intent, found, { wantedByClaim: false, signal });
       intent.pendingSinceMs = undefined;
       provedAtMs = clock.monotonicMs();
-    });
+    };
+    await this.#slots.without(prove);
     const isOld = clock.monotonicMs() - provedAtMs > maxProofAgeMs;
     if (isOld || !guard.holdsStill(intent, found)) await prove();
   }
@@ -481,9 +481,9 @@ export class Revoker {
   #reportFailure(intent: Intent, error: unknown): void {
     const { claims, recorder } = this.#options;
     const [claim] = claims.byIndex(uidIndex, intent.record.claim.uid);
-    const isTold = (it: unknown): it is Error =>
-      it instanceof ProvisionError || it instanceof VolumeExistsError || it instanceof ReportOnlyError;
-    if (claim === undefined || !isTold(error)) return;
+    const isTold =
+      error instanceof ProvisionError || error instanceof VolumeExistsError || error instanceof ReportOnlyError;
+    if (claim === undefined || !isTold) return;
     const { name } = intent.record.volume;
     const message = `The former volume ${name} is not deleted yet: ${error.message}`;
     recorder.event(claimReference(claim), 'Warning', failedReason, message);

@@ -405,7 +405,7 @@ describe('a cache of claims that is behind', () => {
   });
 });
 
-describe('volumes that are being undone', () => {
+describe('volumes that are being revoked', () => {
   const hanging = (): { step: Exclude<RevokeStep, Error>; release: () => void; aborted: () => number } => {
     const gate = Promise.withResolvers<undefined>();
     let aborts = 0;
@@ -505,11 +505,11 @@ describe('volumes that are being undone', () => {
       assert.ok(rig.log.some(({ message }) => message === says));
     });
 
-    for (const [waitMs, reads] of [
-      [5000, 1],
-      [5001, 2],
-    ] as const) {
-      test(`read what it needs ${reads} times where the wait takes ${waitMs} ms`, async () => {
+    for (const { waitMs, reads, title } of [
+      { waitMs: 5000, reads: 1, title: 'read what it needs once where the wait takes five seconds' },
+      { waitMs: 5001, reads: 2, title: 'read what it needs again where the wait takes longer than five seconds' },
+    ]) {
+      test(title, async () => {
         const { rig: it, release, backend, clock, handle, name } = await waiting();
         await using rig = it;
         await clock.advance(waitMs);
