@@ -203,6 +203,7 @@ function withTakenName({ records }: Outcome): ReadonlySet<string> {
 
 function unbound(outcome: Outcome): string[] {
   const taken = withTakenName(outcome);
+  const records = new Map(outcome.records.map((record) => [record.claimUid, record]));
   const found = new Map(outcome.found.map((claim) => [claim.uid, claim]));
   const volumes = new Map(existing(outcome).map((volume) => [volume.name, volume]));
   return outcome.claims
@@ -211,11 +212,17 @@ function unbound(outcome: Outcome): string[] {
       const claim = found.get(uid);
       const what = `claim ${namespace}/${name} (${uid})`;
       if (claim === undefined) return [`${what} is not there`];
-      if (claim.phase !== 'Bound') return [`${what} is ${claim.phase}`];
+      if (claim.phase !== 'Bound') return [`${what} is ${claim.phase}, ${recordText(records.get(uid))}`];
       return volumes.get(claim.volumeName)?.claimUid === uid
         ? []
         : [`${what} is bound to a volume that is not its own`];
     });
+}
+
+function recordText(record: OpenRecord | undefined): string {
+  if (record === undefined) return 'without a record';
+  const { phase, handle, problem } = record;
+  return `its record is in the phase ${phase}, handle ${handle ?? 'unknown'}${problem === undefined ? '' : `: ${problem}`}`;
 }
 
 /** Whether the volume waits for nothing but its deletion. */

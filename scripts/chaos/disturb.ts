@@ -52,7 +52,9 @@ export async function disturb({
   const driverMs = every(0.3, 20_000);
   const { apiRestartMs } = options;
   await Promise.all([
-    own('driver', 250, (stream) => driver.misbehave(stream, { isLate: options.disturbances.has('late') })),
+    own('driver', 250, (stream) =>
+      driver.misbehave(stream, { isLate: options.disturbances.has('late'), timeoutMs: options.timeoutMs }),
+    ),
     restart('driver-restart', { firstMs: driverMs, everyMs: Math.max(driverMs, driverPauseMs) }, () =>
       driver.restart(),
     ),

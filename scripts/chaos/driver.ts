@@ -31,11 +31,13 @@ const mishaps = [
 /** Audit finds the volume of a record by its name. */
 const flags = ['--named-ids'];
 
-/** As long as a driver may still work on a call after the sidecar's --timeout: up to 1.4 times. */
-const lateMishaps = [{ delayMs: 1100 }, { delayMs: 1250 }, { delayMs: 1400 }] as const;
+/** How long a driver works on a late call, in parts of the sidecar's --timeout. */
+const lateParts = [1.1, 1.25, 1.4] as const;
 
-/** The longest time for which a call may go on after its caller has given up. */
-export const longestCallMs = 2000;
+/** The longest time for which a call may go on after its caller has given up, in milliseconds. */
+export function longestCallMs(timeoutMs: number): number {
+  return Math.max(2000, 1.5 * timeoutMs);
+}
 
 /** The sample driver, which fails and dies. */
 export class ChaosDriver {
@@ -76,12 +78,12 @@ export class ChaosDriver {
   }
 
   /** From now on the next calls go wrong in ways that are drawn. */
-  async misbehave(random: Random, { isLate }: { isLate: boolean }): Promise<void> {
+  async misbehave(random: Random, { isLate, timeoutMs }: { isLate: boolean; timeoutMs: number }): Promise<void> {
     const faults = ['CreateVolume', 'DeleteVolume'].flatMap((method) => [
       ...Array.from({ length: 8 }, (): Fault => {
         const times = 1 + Math.floor(random.next() * 3); // calls
         if (isLate && method === 'CreateVolume' && random.chance(0.15)) {
-          return { method, times, ...random.pick(lateMishaps) };
+          return { method, times, delayMs: random.pick(lateParts) * timeoutMs };
         }
         return random.chance(0.75) ? { method, times, ...random.pick(mishaps) } : { method, times, delayMs };
       }),

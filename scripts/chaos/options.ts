@@ -37,6 +37,10 @@ export interface ChaosOptions {
   /** About how often the API server is restarted; short runs have it twice all the same, once while the sidecar is down. */
   apiRestartMs: number;
   election: boolean;
+  /** Two sidecars at the same time until the end, as in a rolling update. */
+  together: boolean;
+  /** Value of --timeout; calls that respond late take up to 1.4 times as long. */
+  timeoutMs: number;
   /** Value of --intent-journal; undefined: the flag is not passed. */
   journal: 'lease' | 'off' | undefined;
   disturbances: ReadonlySet<Disturbance>;
@@ -62,6 +66,8 @@ and audit has deleted all that it reports as leaked.
   --seed TEXT          repeats the choices of a run, default: the time
   --cluster NAME       sandbox (default) or kubernetes
   --no-election        without --leader-election
+  --together           two sidecars at the same time until the end, whose names of volumes do not change; needs --no-election
+  --timeout N          seconds of --timeout, default 1; late calls take longer in proportion
   --journal VALUE      value of --intent-journal; by default the flag is not passed
   --other CMD          another sidecar, which runs now and then; its words are separated by blanks;
                        ${goHelp}
@@ -88,6 +94,8 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
       seed: { type: 'string', default: new Date().toISOString() },
       cluster: { type: 'string', default: 'sandbox' },
       election: { type: 'boolean', default: true },
+      together: { type: 'boolean', default: false },
+      timeout: { type: 'string', default: '1' },
       journal: { type: 'string' },
       other: { type: 'string' },
       only: { type: 'string' },
@@ -103,6 +111,9 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
   const chosen = new Set(values.only === undefined ? names : list('--only', values.only));
   for (const name of values.without === undefined ? [] : list('--without', values.without)) chosen.delete(name);
   if (!values.election) chosen.delete('lease');
+  if (values.together && values.election) throw new Error('--together needs --no-election: a lease has one holder');
+  // Two at once that name volumes differently make two volumes of one claim, and nothing could prevent it.
+  if (values.together) for (const name of ['overlap', 'prefix', 'collide'] as const) chosen.delete(name);
   if (cluster === 'kubernetes') chosen.delete('api');
   if (journal === undefined || journal === 'off') chosen.delete('back');
   if (values.other === undefined) chosen.delete('other');
@@ -114,6 +125,8 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
     seed: values.seed,
     cluster,
     election: values.election,
+    together: values.together,
+    timeoutMs: wholeNumber('--timeout', values.timeout) * 1000,
     journal,
     disturbances: chosen,
     other: values.other,

@@ -57,11 +57,11 @@ export async function runChaos(
     kubeconfig,
     namespace: world.cluster.sidecarNamespace,
     election: options.election,
+    timeoutMs: options.timeoutMs,
+    together: options.together,
     keepLog: (text) => appendFileSync(path.join(logFolder, 'sidecars.log'), text),
   });
-  cleanup.defer(async () => {
-    await sidecars.end('SIGKILL');
-  });
+  cleanup.defer(() => sidecars.endAll());
   const random = new Random(options.seed);
   const load = new ClaimLoad({
     client: world.client,

@@ -21,7 +21,7 @@ export interface Setting {
 /** Waits until nothing is wrong, or nothing changes any more. @param onRead - gets what each read has found. */
 export async function settled(setting: Setting, onRead: (findings: Findings) => void): Promise<Findings> {
   const { options, sidecars } = setting;
-  await delay(longestCallMs);
+  await delay(longestCallMs(options.timeoutMs));
   let [last, lastText, sinceMs, clean] = [await readOutcome(setting), '', performance.now(), 0];
   for (;;) {
     const findings = count(last.outcome);
@@ -32,7 +32,7 @@ export async function settled(setting: Setting, onRead: (findings: Findings) => 
     if (text !== lastText) [lastText, sinceMs] = [text, performance.now()];
     // A record of a process that was killed is left alone for half a minute without an election; after a save that was aborted
     // nothing is deleted for 65 s.
-    const quietMs = !last.journaled ? 8000 : options.election ? 80_000 : 110_000;
+    const quietMs = (!last.journaled ? 8000 : options.election ? 80_000 : 110_000) + 3 * options.timeoutMs;
     if (performance.now() - sinceMs > quietMs) return findings;
     await delay(1000);
     if (!(await sidecars.working())) {

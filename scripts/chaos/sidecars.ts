@@ -20,12 +20,15 @@ export interface SidecarsOptions {
   kubeconfig: string;
   namespace: string;
   election: boolean;
+  timeoutMs: number;
+  /** Two at the same time, each of a Pod of its own; those who are ended take turns. */
+  together: boolean;
   /** Takes the log of each process that has ended. */
   keepLog: (text: string) => void;
 }
 
-/** Flags that make a run short: deadlines and pauses of a few seconds at most. */
-const hurried = ['--timeout=1s', '--retry-interval-start=500ms', '--retry-interval-max=3s'];
+/** Flags that make a run short: pauses of a few seconds at most. */
+const hurried = ['--retry-interval-start=500ms', '--retry-interval-max=3s'];
 const election = [
   '--leader-election',
   '--leader-election-lease-duration=3s',
@@ -34,12 +37,14 @@ const election = [
 ];
 const readyLine = 'Started provisioner controller';
 
-/** The sidecars of two Pods, of which usually one runs: started, killed and started again as a kubelet would. */
+/** The sidecars of two Pods, of which one runs unless both are to: started, killed and started again as a kubelet would. */
 export class Sidecars {
   readonly #options: SidecarsOptions;
   /** How processes ended, and how often. */
   readonly endings = new Map<string, number>();
   #current: StartedProcess | undefined;
+  /** The one that runs beside it, where two run together. */
+  #beside: StartedProcess | undefined;
   /** Names of the two Pods; that of the current one is first. */
   #pods = ['chaos-a', 'chaos-b'];
 
@@ -50,6 +55,11 @@ export class Sidecars {
   /** Starts the container of the current Pod, again if it has run before. */
   async start(life: Life): Promise<void> {
     this.#current = await this.#launch(life, this.#pods[0] ?? '');
+    if (!this.#options.together) return;
+    if (this.#beside?.running() !== true) this.#beside = await this.#launch(life, this.#pods[1] ?? '');
+    // The other one is ended next.
+    [this.#current, this.#beside] = [this.#beside, this.#current];
+    this.#pods.reverse();
   }
 
   /**
@@ -110,6 +120,11 @@ export class Sidecars {
     return await this.#end(this.#current, signal);
   }
 
+  /** Ends whatever runs. */
+  async endAll(): Promise<void> {
+    await Promise.all([this.#end(this.#current, 'SIGKILL'), this.#end(this.#beside, 'SIGKILL')]);
+  }
+
   async #end(sidecar: StartedProcess | undefined, signal: NodeJS.Signals): Promise<boolean> {
     if (sidecar === undefined) return false;
     const ran = sidecar.running();
@@ -125,8 +140,9 @@ export class Sidecars {
       csiAddress,
       kubeconfig,
       namespace,
-      ...(this.#options.election && { hostName: pod }),
+      ...((this.#options.election || this.#options.together) && { hostName: pod }),
       flags: [
+        `--timeout=${this.#options.timeoutMs}ms`,
         ...hurried,
         ...(this.#options.election ? election : []),
         `--volume-name-prefix=${life.prefix}`,

@@ -25,6 +25,16 @@ describe('the command line of a chaos run', () => {
     assert.equal(parsed('--other', 'some/sidecar').disturbances.has('other'), true);
   });
 
+  test('lets two sidecars run at once only without an election, and names volumes in one way', () => {
+    const { together, disturbances } = parsed('--no-election', '--together');
+    assert.equal(together, true);
+    assert.deepEqual(
+      ['overlap', 'prefix', 'collide', 'lease'].filter((name) => (disturbances as ReadonlySet<string>).has(name)),
+      [],
+    );
+    assert.throws(() => parseOptions(['--together']), /--together needs --no-election/);
+  });
+
   test('refuses what is no number', () => {
     assert.throws(() => parseOptions(['--kills=0']), /--kills: "0" is no whole number above 0/);
   });
