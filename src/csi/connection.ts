@@ -1,4 +1,5 @@
 /** The driver's socket: one gRPC channel whose connectivity state is watched, so that a loss is noticed at once. */
+import { stat } from 'node:fs/promises';
 import { Client, connectivityState, credentials, type ChannelOptions } from '@grpc/grpc-js';
 import { untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -11,6 +12,8 @@ import { adjustHttp2Connect } from './http2-connect.ts';
 const receiveLimitBytes = 4 * 1024 * 1024;
 /** Pause between attempts while the socket is missing or refuses, in milliseconds. */
 const retryPauseMs = 1000;
+/** A call that ends by itself this short before the connection does has ended with it, in milliseconds. */
+const brokenSlackMs = 250;
 /** Maximum of a Node.js timer: grpc-js knows no "never". */
 const neverMs = 2_147_483_647;
 
@@ -44,8 +47,10 @@ export interface CsiConnectionOptions {
   maxResponseBytes?: number | undefined;
   logger: Logger;
   clock: Clock;
-  /** Called at once when an established connection is gone. Calls in flight fail by themselves. */
+  /** Called at once when the driver is gone. Calls in flight fail by themselves. */
   onLost?: () => void;
+  /** Called when a connection that harmed nobody by its end was replaced at once. */
+  onRenewed?: () => void;
   /** Called when the driver listens again after a loss. It may be another one. */
   onReconnected?: () => void;
 }
@@ -59,12 +64,15 @@ export interface ConnectOptions {
   noticeIntervalMs?: number;
 }
 
-/** `new`: never connected. `lost`: connected before, trying again. */
-export type ConnectionState = 'new' | 'ready' | 'lost' | 'closed';
+/** `new`: never connected. `renewing`: the connection has ended, which may be no loss. `lost`: connected before, trying again. */
+export type ConnectionState = 'new' | 'ready' | 'renewing' | 'lost' | 'closed';
 
 /**
  * A connection to one driver over a unix socket: no TLS, no proxy, no pings, no idle limit, no retries of calls.
  * After the first success it reconnects by itself, about once a second, until it is disposed.
+ *
+ * Servers close connections that are idle or old (GOAWAY). That is no loss where the connection had held, no call broke with it, and the
+ * first dial reaches the same listener at once. Each process that listens makes a socket file of its own, so the file tells.
  */
 export class CsiConnection implements AsyncDisposable {
   /** The address as `unix:///path`, for log lines. */
@@ -74,10 +82,15 @@ export class CsiConnection implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #onLost: () => void;
+  readonly #onRenewed: () => void;
   readonly #onReconnected: () => void;
   readonly #closing = new AbortController();
   #state: ConnectionState = 'new';
+  #stateChanged = Promise.withResolvers<undefined>();
   #reconnecting: Promise<void> | undefined;
+  /** The socket file of the present connection; undefined: unknown. */
+  #listener: string | undefined;
+  #brokenAtMs = -Infinity;
 
   /** @throws {CsiAddressError} when the address is no unix socket. Nothing is dialled yet. */
   constructor(options: CsiConnectionOptions) {
@@ -86,6 +99,7 @@ export class CsiConnection implements AsyncDisposable {
     this.#logger = options.logger;
     this.#clock = options.clock;
     this.#onLost = options.onLost ?? nothing;
+    this.#onRenewed = options.onRenewed ?? nothing;
     this.#onReconnected = options.onReconnected ?? nothing;
     adjustHttp2Connect();
     this.client = new Client(this.target, credentials.createInsecure(), {
@@ -100,7 +114,19 @@ export class CsiConnection implements AsyncDisposable {
 
   /** Whether a call made now is sent at once. Becomes false with the connection, which is earlier than `onLost`. */
   get isReady(): boolean {
-    return this.#state === 'ready' && this.#channelState(false) === connectivityState.READY;
+    return this.#state === 'ready' && this.#isChannelReady;
+  }
+
+  /** A call ended without a response, neither cancelled nor at its deadline. */
+  callBroke(): void {
+    this.#brokenAtMs = this.#clock.monotonicMs();
+  }
+
+  /** Resolves once an end of the connection was either repaired or is a loss; at once while there is none. */
+  async settled(): Promise<void> {
+    while (this.#state === 'renewing' || (this.#state === 'ready' && !this.#isChannelReady)) {
+      await this.#stateChanged.promise;
+    }
   }
 
   /**
@@ -122,14 +148,15 @@ export class CsiConnection implements AsyncDisposable {
         nextNotice = now() + noticeIntervalMs;
       }
     }
-    this.#state = 'ready';
+    this.#listener = await this.#socketFile();
+    this.#setState('ready');
     this.#watchForLoss();
   }
 
   /** Closes the channel; calls in flight fail. Safe to repeat. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#state === 'closed') return;
-    this.#state = 'closed';
+    this.#setState('closed');
     this.#closing.abort();
     this.client.close();
     await this.#reconnecting;
@@ -156,6 +183,26 @@ export class CsiConnection implements AsyncDisposable {
     return this.#channelState(true) === connectivityState.READY;
   }
 
+  get #isChannelReady(): boolean {
+    return this.#channelState(false) === connectivityState.READY;
+  }
+
+  #setState(state: ConnectionState): void {
+    if (this.#state === 'closed') return;
+    this.#state = state;
+    this.#stateChanged.resolve(undefined);
+    this.#stateChanged = Promise.withResolvers();
+  }
+
+  async #socketFile(): Promise<string | undefined> {
+    try {
+      const { dev, ino, birthtimeNs } = await stat(socketPath(this.target), { bigint: true });
+      return [dev, ino, birthtimeNs].join();
+    } catch {
+      return undefined;
+    }
+  }
+
   #channelState(dial: boolean): connectivityState {
     return this.client.getChannel().getConnectivityState(dial);
   }
@@ -172,6 +219,7 @@ export class CsiConnection implements AsyncDisposable {
   #watchForLoss(): void {
     this.#reconnecting = this.#reconnectForEver().catch((error: unknown) => {
       if (!this.#closing.signal.aborted) {
+        this.#setState('lost');
         this.#logger.error({ err: error, address: this.target }, 'Watching the connection failed');
       }
     });
@@ -181,8 +229,9 @@ export class CsiConnection implements AsyncDisposable {
     const { signal } = this.#closing;
     for (;;) {
       const since = this.#clock.monotonicMs();
-      while (this.#dial()) await untilAborted(this.#stateChange(Infinity), signal);
-      this.#state = 'lost';
+      while (this.#isChannelReady) await untilAborted(this.#stateChange(Infinity), signal);
+      if (await this.#renew(since)) continue;
+      this.#setState('lost');
       this.#logger.error({ address: this.target }, 'Lost connection');
       this.#onLost();
       // At once after a connection that held; a driver that drops each one gets about one a second.
@@ -190,9 +239,29 @@ export class CsiConnection implements AsyncDisposable {
       while (!(await this.#readyWithin(retryPauseMs, signal))) {
         this.#logger.debug({ address: this.target, err: await this.#problem() }, 'Still connecting');
       }
-      this.#state = 'ready';
+      this.#listener = await this.#socketFile();
+      this.#setState('ready');
       this.#logger.info({ address: this.target }, 'Connected again');
       this.#onReconnected();
     }
+  }
+
+  /** After the end of a connection that has held since then: dials once. True when that made good for it; else it is a loss. */
+  async #renew(since: number): Promise<boolean> {
+    const endedAtMs = this.#clock.monotonicMs();
+    if (endedAtMs - since < retryPauseMs) return false;
+    this.#setState('renewing');
+    while (!this.#dial()) {
+      const left = endedAtMs + retryPauseMs - this.#clock.monotonicMs();
+      if (left <= 0 || this.#channelState(false) === connectivityState.TRANSIENT_FAILURE) return false;
+      await untilAborted(this.#stateChange(left), this.#closing.signal);
+    }
+    const listener = await this.#socketFile();
+    if (listener === undefined || listener !== this.#listener) return false;
+    if (this.#brokenAtMs >= endedAtMs - brokenSlackMs) return false;
+    this.#onRenewed(); // first, so that nobody makes a call before
+    this.#setState('ready');
+    this.#logger.debug({ address: this.target }, 'The driver closed the connection, connected again at once');
+    return true;
   }
 }

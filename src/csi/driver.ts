@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
-import { joinSignals } from '../base/abort.ts';
+import { joinSignals, untilAborted } from '../base/abort.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { CsiCallError } from './call-error.ts';
@@ -16,7 +17,7 @@ import {
 } from './driver-info.ts';
 import { replacedPlugin } from './migration/in-tree-plugins.ts';
 import { probeUntilReady } from './probe.ts';
-import type { CallObserver, CallSettings } from './unary-call.ts';
+import type { CallObserver, CallOptions, CallSettings } from './unary-call.ts';
 
 export interface DriverOptions {
   /** Socket address: an absolute path or `unix:///path`. */
@@ -50,21 +51,24 @@ const queryPauseMs = 1000;
 /**
  * The driver behind a socket: connected, probed, its name and capabilities known. When the connection is lost it is
  * re-established and the driver queried again; until then calls about volumes fail with code Unavailable, so that none
- * reaches another driver.
+ * reaches another driver. When the driver closes a connection that is idle or old, such calls wait for the next one, on which it
+ * must respond to the queries as before.
  */
 export class Driver implements AsyncDisposable {
   readonly name: string;
-  readonly vendorVersion: string;
   readonly calls: CsiCalls;
   /** Which of the calls the driver has read. */
   readonly progress: CallProgress;
   readonly #unguarded: CsiCalls;
   readonly #connection: CsiConnection;
+  #vendorVersion: string;
   #capabilities: DriverCapabilities;
   #nodeInfo: NodeInfo | undefined;
   readonly #reconnectListeners = new Set<() => void>();
   /** Whether name and capabilities are those of the driver behind the present connection. */
   #known = true;
+  /** Runs while it is not known whether the driver behind a renewed connection is the same. */
+  #recheck: Promise<void> | undefined;
   /** Aborts when the connection is lost; a new one for each connection. */
   #lost = new AbortController();
   /** Runs while the driver is disconnected, if that has a limit. */
@@ -80,7 +84,7 @@ export class Driver implements AsyncDisposable {
     nodeInfo: NodeInfo | undefined;
   }) {
     this.name = parts.name;
-    this.vendorVersion = parts.vendorVersion;
+    this.#vendorVersion = parts.vendorVersion;
     this.#unguarded = parts.calls;
     this.calls = this.#guarded(parts.calls);
     this.progress = parts.progress;
@@ -107,6 +111,10 @@ export class Driver implements AsyncDisposable {
       onLost: () => {
         progress.disconnected();
         driver?.onLost(options);
+      },
+      onRenewed: () => {
+        progress.disconnected();
+        driver?.onRenewed(options);
       },
       onReconnected: () => void driver?.queryAgain(options),
     });
@@ -143,6 +151,11 @@ export class Driver implements AsyncDisposable {
     }
   }
 
+  /** The version that the driver last reported. */
+  get vendorVersion(): string {
+    return this.#vendorVersion;
+  }
+
   /** The capabilities that the driver last reported. */
   get capabilities(): DriverCapabilities {
     return this.#capabilities;
@@ -153,12 +166,12 @@ export class Driver implements AsyncDisposable {
     return this.#nodeInfo;
   }
 
-  /** Whether calls about volumes can reach the driver now. */
+  /** Whether calls about volumes can reach the driver, now or once a connection that it closed is replaced. */
   get connected(): boolean {
-    return this.#known && this.#connection.isReady;
+    return this.#known && (this.#connection.state === 'ready' || this.#connection.state === 'renewing');
   }
 
-  /** Calls the listener each time the driver has reconnected and was queried again, until the result is disposed. */
+  /** Calls the listener each time the driver is back after a loss, or has changed, and was queried, until the result is disposed. */
   onReconnected(listener: () => void): Disposable {
     this.#reconnectListeners.add(listener);
     return { [Symbol.dispose]: () => void this.#reconnectListeners.delete(listener) };
@@ -171,6 +184,32 @@ export class Driver implements AsyncDisposable {
     if (awayLimitMs === Infinity) return;
     // A driver that reconnects and is lost again before it was queried still counts as disconnected.
     this.#awayTimer ??= clock.after(awayLimitMs, () => onGone(new Error('Lost connection to CSI driver, exiting')));
+  }
+
+  /** The driver has replaced its connection: usually nothing else has changed. Such a reconnect is no event for anybody. */
+  private onRenewed(options: DriverOptions): void {
+    const recheck = this.#isUnchanged(options).then((unchanged) => {
+      if (this.#recheck === recheck) this.#recheck = undefined;
+      if (unchanged) return;
+      this.onLost(options);
+      void this.queryAgain(options);
+    });
+    this.#recheck = recheck;
+  }
+
+  /** Whether the driver responds to the queries as before; also true when nobody needs to know, as it is lost again. Never rejects. */
+  async #isUnchanged({ askNodeInfo = false, clock, logger, signal }: DriverOptions): Promise<boolean> {
+    using joined = joinSignals([signal, this.#lost.signal], { clock });
+    const until = { signal: joined.signal };
+    try {
+      const { name, vendorVersion } = await readDriverInfo(this.#unguarded, until);
+      if (name !== this.name || vendorVersion !== this.#vendorVersion) return false;
+      if (!isDeepStrictEqual(await readCapabilities(this.#unguarded, until), this.#capabilities)) return false;
+      return !askNodeInfo || isDeepStrictEqual(await readNodeInfo(this.#unguarded, until), this.#nodeInfo);
+    } catch (error) {
+      if (!joined.signal.aborted) logger.debug({ err: error }, 'The driver could not be queried on its new connection');
+      return joined.signal.aborted;
+    }
   }
 
   #setConnected(): void {
@@ -198,6 +237,7 @@ export class Driver implements AsyncDisposable {
         const capabilities = await readCapabilities(this.#unguarded, until);
         if (askNodeInfo) this.#nodeInfo = await readNodeInfo(this.#unguarded, until);
         this.#capabilities = capabilities;
+        this.#vendorVersion = vendorVersion;
         this.#setConnected();
         logger.info({ driver: name, vendorVersion }, 'The driver came back');
         for (const listener of [...this.#reconnectListeners]) listener();
@@ -212,20 +252,40 @@ export class Driver implements AsyncDisposable {
 
   /** The calls that must not reach a driver whose name is not verified. */
   #guarded(calls: CsiCalls): CsiCalls {
-    const checked = async <T>(call: () => Promise<T>): Promise<T> => {
+    const checked = async <T>(call: () => Promise<T>, { signal }: CallOptions = {}): Promise<T> => {
+      while (!this.#takesCalls && this.connected && signal?.aborted !== true) await this.#settled(signal);
       // From here to the HTTP/2 stream nothing waits for an event: a connection that is ready now takes the request.
       // Texts of grpc-js are no proof, since a driver that is a grpc-js client itself may return the same.
-      if (this.connected) return await call();
+      if (this.#takesCalls) return await call();
       throw new CsiCallError(status.UNAVAILABLE, 'the CSI driver is not connected', { sent: false });
+    };
+    /** A call that crosses with the driver's GOAWAY is refused: the next connection takes it (gRPC, "Transparent Retries"). */
+    const repeated = async <T>(call: () => Promise<T>, options?: CallOptions): Promise<T> => {
+      try {
+        return await checked(call, options);
+      } catch (error) {
+        if (!(error instanceof CsiCallError) || error.sent || error.codeName !== 'Unavailable') throw error;
+        return await checked(call, options);
+      }
     };
     return {
       ...calls,
-      createVolume: (request, options) => checked(() => calls.createVolume(request, options)),
-      deleteVolume: (request, options) => checked(() => calls.deleteVolume(request, options)),
-      getCapacity: (request, options) => checked(() => calls.getCapacity(request, options)),
-      listVolumes: (request, options) => checked(() => calls.listVolumes(request, options)),
-      controllerGetVolume: (request, options) => checked(() => calls.controllerGetVolume(request, options)),
+      createVolume: (request, options) => repeated(() => calls.createVolume(request, options), options),
+      deleteVolume: (request, options) => repeated(() => calls.deleteVolume(request, options), options),
+      getCapacity: (request, options) => repeated(() => calls.getCapacity(request, options), options),
+      listVolumes: (request, options) => repeated(() => calls.listVolumes(request, options), options),
+      controllerGetVolume: (request, options) => repeated(() => calls.controllerGetVolume(request, options), options),
     };
+  }
+
+  get #takesCalls(): boolean {
+    return this.#known && this.#recheck === undefined && this.#connection.isReady;
+  }
+
+  /** Waits until the connection is either replaced, with the same driver behind it, or lost. */
+  async #settled(signal: AbortSignal | undefined): Promise<void> {
+    const settled = Promise.all([this.#connection.settled(), this.#recheck]);
+    await (signal === undefined ? settled : untilAborted(settled, signal).catch(() => undefined));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -21,6 +21,8 @@ const lostStatus: ReadonlySet<string> = new Set([
 ]);
 /** How grpc-js words a response that it did not read: the driver did what was requested. */
 const tooLong = /^Received message larger than max \(\d+ vs \d+\)$/;
+/** How grpc-js words a call that the driver has not begun to process (RFC 9113, "REFUSED_STREAM"), as when it closes the connection. */
+const refused = 'Stream refused by server';
 /** How grpc-js words a call on a connection that has just broken. */
 const brokenConnection = 'triggered by internal client error: The session has been destroyed';
 
@@ -28,10 +30,15 @@ const brokenConnection = 'triggered by internal client error: The session has be
  * Translates the texts of grpc-js for local failures to those of the Go client, which users and dashboards know.
  *
  * @param options.atDeadline - the call ended when its deadline did.
+ * @param options.hasResponse - the driver has responded: the text may be its own, and of a grpc-js of its own.
  */
 export function serviceCallError(
   error: ServiceError,
-  { atDeadline, connection }: { atDeadline: boolean; connection: Pick<CsiConnection, 'state'> },
+  {
+    atDeadline,
+    hasResponse,
+    connection,
+  }: { atDeadline: boolean; hasResponse: boolean; connection: Pick<CsiConnection, 'state'> },
 ): CsiCallError {
   const { code, details } = error;
   // grpc-js has neither code nor text for a response with an unknown compression.
@@ -50,10 +57,13 @@ export function serviceCallError(
   if (code === status.RESOURCE_EXHAUSTED && tooLong.test(details)) {
     return new LostStatusError(code, details, { cause: error });
   }
+  if (code === status.UNAVAILABLE && details === refused && !hasResponse) {
+    return new CsiCallError(code, details, { cause: error, sent: false });
+  }
   const broken = details.endsWith(brokenConnection);
   if (
     broken ||
-    (reset && connection.state === 'lost') ||
+    (reset && connection.state !== 'ready') ||
     (code === status.UNAVAILABLE && details === 'Connection dropped')
   ) {
     return new CsiCallError(status.UNAVAILABLE, 'error reading from server: EOF', { cause: error });

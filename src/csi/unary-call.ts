@@ -175,12 +175,16 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
     const givenUp = (): void => {
       if (creates && !hasResponse) progress?.givenUp();
     };
+    const broke = (): void => {
+      if (!hasResponse) connection.callBroke();
+    };
     if (signal?.aborted === true) givenUp();
     throwIfAborted(signal, { cause: error });
     if (!isServiceError(error)) throw error;
     const atDeadline = clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs;
-    const failure = serviceCallError(error, { atDeadline, connection });
+    const failure = serviceCallError(error, { atDeadline, hasResponse, connection });
     if (failure.codeName === 'DeadlineExceeded') givenUp();
+    else if (failure.sent) broke();
     throw withoutSecrets(failure, (request as { secrets?: Record<string, SecretString> }).secrets);
   } finally {
     signal?.removeEventListener('abort', cancel);

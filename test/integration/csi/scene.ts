@@ -1,4 +1,5 @@
 /** A driver by script, an API server and the whole program between them. */
+import type { ServerOptions } from '@grpc/grpc-js';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Environment } from '../../../src/cli/config.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
@@ -51,6 +52,8 @@ export interface SceneOptions {
   served?: Pick<ApiServerOptions, 'versions' | 'disabledResources'>;
   /** Prepares the API server before the program starts. */
   onServer?: (server: ApiServer) => void;
+  /** Of the driver's gRPC server. */
+  serverOptions?: ServerOptions;
   /** Writes the driver's script before the program starts. */
   script?: (driver: RecordingDriver) => void;
 }
@@ -96,6 +99,7 @@ export class Scene implements AsyncDisposable {
         name,
         ...(plugin === undefined ? {} : { plugin }),
         ...(controller === undefined ? {} : { controller }),
+        ...(options.serverOptions && { serverOptions: options.serverOptions }),
       }),
     );
     options.script?.(driver);

@@ -2,7 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Server, ServerCredentials, status, type handleUnaryCall, type Metadata } from '@grpc/grpc-js';
+import {
+  Server,
+  ServerCredentials,
+  status,
+  type handleUnaryCall,
+  type Metadata,
+  type ServerOptions,
+} from '@grpc/grpc-js';
 import type { Csi } from '../../../src/csi/csi-proto.ts';
 
 /** One call as it arrived. */
@@ -41,6 +48,8 @@ export interface RecordingDriverOptions {
   controller?: string[];
   /** Socket to listen on; default: a new one in a temporary folder that goes with the driver. */
   socketPath?: string;
+  /** Of the gRPC server, such as the age at which it closes a connection. */
+  serverOptions?: ServerOptions;
 }
 
 /** Capability answers that a driver may change while it runs. */
@@ -56,7 +65,7 @@ export class RecordingDriver implements AsyncDisposable {
   private constructor(options: RecordingDriverOptions, socketPath: string, folder: string | undefined) {
     this.socketPath = socketPath;
     this.#folder = folder;
-    this.#server = new Server();
+    this.#server = new Server(options.serverOptions);
     const { Identity, Controller, Node } = options.csi.v1;
     for (const { service } of [Identity, Controller, Node]) {
       const methods = Object.keys(service);
@@ -119,6 +128,11 @@ export class RecordingDriver implements AsyncDisposable {
   /** Drops all connections and stops listening, as a crash would. */
   kill(): void {
     this.#server.forceShutdown();
+  }
+
+  /** Stops listening and lets the calls under way end, as a program does that is stopped. */
+  stop(): void {
+    this.#server.tryShutdown(() => undefined);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,255 @@
+/** Connections that the driver closes although it is well, and what looks similar but is a loss. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, unlink } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { type ServerOptions, status } from '@grpc/grpc-js';
+import { systemClock } from '../../../src/base/clock.ts';
+import { Driver } from '../../../src/csi/driver.ts';
+import { csi } from '../../support/csi-rig.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
+import { Scene } from './scene.ts';
+
+const renewed = 'The driver closed the connection, connected again at once';
+/** Above the second that a connection has to hold. */
+const ageMs = 2000;
+const aged: ServerOptions = { 'grpc.max_connection_age_ms': ageMs };
+const idle: ServerOptions = { 'grpc.max_connection_idle_ms': ageMs };
+
+describe('a driver that closes its connections', { concurrency: true }, () => {
+  for (const [which, serverOptions] of Object.entries({ 'at an age': aged, 'when idle': idle })) {
+    test(`${which} is not lost: nothing is logged but for debugging, and nobody is notified`, async (context) => {
+      await using rig = await start(context, { serverOptions });
+      await rig.logged(renewed, 2);
+      assert.deepEqual(rig.worthReading(), []);
+      assert.equal(rig.reconnects, 0);
+      assert.equal(rig.driver.connected, true);
+    });
+  }
+
+  test('gets each call about volumes, also those that begin while it does', async (context) => {
+    await using rig = await start(context, { serverOptions: aged });
+    let sent = 0;
+    while (rig.count(renewed) < 2) {
+      await rig.driver.calls.deleteVolume({ volume_id: 'v' });
+      sent += 1;
+      assert.equal(rig.driver.connected, true);
+    }
+    assert.equal(rig.first.callsOf('DeleteVolume').length, sent);
+    assert.deepEqual(rig.worthReading(), []);
+  });
+
+  test('ends the calls under way as if nothing were', async (context) => {
+    await using rig = await start(context, { serverOptions: aged });
+    const response = Promise.withResolvers<object>();
+    rig.first.next('CreateVolume', () => response.promise);
+    const created = rig.driver.calls.createVolume({ name: 'v' });
+    await rig.logged(renewed, 2);
+    response.resolve({ volume: { volume_id: 'late' } });
+    assert.equal((await created).volume?.volume_id, 'late');
+    assert.deepEqual(rig.worthReading(), []);
+  });
+
+  const changes: Record<string, [method: string, response: object]> = {
+    version: ['GetPluginInfo', { name: 'd.example.com', vendor_version: '2.0.0' }],
+    capabilities: ['ControllerGetCapabilities', { capabilities: [{ rpc: { type: 'GET_CAPACITY' } }] }],
+    'plugin capabilities': ['GetPluginCapabilities', { capabilities: [] }],
+    node: ['NodeGetInfo', { node_id: 'n1', accessible_topology: { segments: { zone: 'z2' } } }],
+  };
+  for (const [what, [method, response]] of Object.entries(changes)) {
+    test(`is probed, and everybody notified, with a change of its ${what}`, async (context) => {
+      await using rig = await start(context, { serverOptions: aged });
+      rig.first.always(method, response);
+      await rig.logged('The driver came back');
+      assert.equal(rig.first.callsOf('Probe').length, 2);
+      assert.equal(rig.reconnects, 1);
+      assert.equal(rig.count('Lost connection'), 0);
+      await rig.logged(renewed, 2);
+      assert.equal(rig.reconnects, 1, 'only once');
+    });
+  }
+
+  test('is probed until it responds to the queries again, and gets no call until then', async (context) => {
+    await using rig = await start(context, { serverOptions: aged });
+    rig.first.next('GetPluginInfo', new DriverFailure(status.UNAVAILABLE, 'not now'));
+    const probe = Promise.withResolvers<object>();
+    rig.first.next('Probe', () => probe.promise);
+    await rig.first.called('Probe', 2);
+    await assert.rejects(rig.driver.calls.deleteVolume({ volume_id: 'v' }), { sent: false });
+    probe.resolve({});
+    await rig.logged('The driver came back');
+    assert.deepEqual(rig.first.callsOf('DeleteVolume'), []);
+  });
+
+  test('ends the process when it has another name then', async (context) => {
+    await using rig = await start(context, { serverOptions: aged });
+    rig.first.always('GetPluginInfo', { name: 'other.example.com' });
+    await rig.until(() => rig.gone.length > 0);
+    assert.match(rig.gone[0] ?? '', /changed its name from d\.example\.com to other\.example\.com/);
+  });
+
+  test('is not asked again for a claim that it called infeasible', async () => {
+    await using scene = await Scene.start({
+      serverOptions: aged,
+      flags: ['-v=5', '--retry-interval-start=1h', '--retry-interval-max=1h'],
+      script: (driver) => driver.always('CreateVolume', new DriverFailure(status.INVALID_ARGUMENT, 'no such pool')),
+    });
+    scene.addClaim();
+    await scene.event('ProvisioningFailed');
+    const before = renewals(scene);
+    await scene.until('three more connections', () => renewals(scene) >= before + 3);
+    assert.equal(scene.driver.callsOf('CreateVolume').length, 1);
+  });
+});
+
+describe('a connection that ends', { concurrency: true }, () => {
+  test('without a word, on a socket that still responds, is no loss where no call was under way', async (context) => {
+    await using rig = await start(context, { relayed: true });
+    await systemClock.sleep(ageMs);
+    rig.cut();
+    await rig.logged(renewed);
+    assert.deepEqual(rig.worthReading(), []);
+  });
+
+  test('with a call under way is a loss', async (context) => {
+    await using rig = await start(context, { relayed: true });
+    rig.first.next('CreateVolume', () => new Promise<object>(() => undefined));
+    const created = rig.driver.calls.createVolume({ name: 'v' });
+    await rig.first.called('CreateVolume');
+    await systemClock.sleep(ageMs);
+    rig.cut();
+    await assert.rejects(created, { codeName: 'Unavailable', sent: true });
+    await rig.logged('Lost connection');
+    await rig.logged('The driver came back');
+    assert.equal(rig.reconnects, 1);
+  });
+
+  test('as soon as it is made is a loss', async (context) => {
+    await using rig = await start(context, { relayed: true });
+    rig.cut();
+    await rig.logged('Lost connection');
+    await rig.logged('The driver came back');
+  });
+
+  test('since the driver is restarted is a loss, however orderly that is', async (context) => {
+    await using rig = await start(context);
+    await systemClock.sleep(ageMs);
+    rig.first.stop();
+    await rig.logged('Lost connection');
+    await using _second = await startDriver(rig.socketPath);
+    await rig.logged('The driver came back');
+    assert.equal(rig.reconnects, 1);
+  });
+
+  test('since another process has taken its place on the socket is a loss', async (context) => {
+    await using rig = await start(context, { serverOptions: aged });
+    await unlink(rig.socketPath);
+    await using second = await startDriver(rig.socketPath);
+    await rig.logged('Lost connection');
+    await rig.logged('The driver came back');
+    assert.equal(second.callsOf('Probe').length, 1);
+    assert.equal(rig.reconnects, 1);
+  });
+});
+
+function renewals(scene: Scene): number {
+  return scene.program.lines.filter((line) => line.includes(renewed)).length;
+}
+
+interface Rig extends AsyncDisposable {
+  driver: Driver;
+  first: RecordingDriver;
+  socketPath: string;
+  gone: string[];
+  /** How often listeners were called. */
+  readonly reconnects: number;
+  /** Breaks the connections between driver and relay; both still listen. */
+  cut(): void;
+  count(message: string): number;
+  /** Messages above debug since the driver is connected. */
+  worthReading(): string[];
+  logged(message: string, times?: number): Promise<void>;
+  until(holds: () => boolean): Promise<void>;
+}
+
+async function start(
+  context: TestContext,
+  { serverOptions = {}, relayed = false }: { serverOptions?: ServerOptions; relayed?: boolean } = {},
+): Promise<Rig> {
+  const folder = await mkdtemp(join(tmpdir(), 'csi-driver-'));
+  context.after(() => rm(folder, { recursive: true, force: true }));
+  const socketPath = join(folder, 'csi.sock');
+  const first = await startDriver(socketPath, serverOptions);
+  context.after(() => first.kill());
+  const relay = relayed ? await startRelay(context, { from: join(folder, 'relay.sock'), to: socketPath }) : undefined;
+  const lines: LogLine[] = [];
+  const gone: string[] = [];
+  const stop = new AbortController();
+  const driver = await Driver.connect({
+    address: relay === undefined ? socketPath : join(folder, 'relay.sock'),
+    timeoutMs: 20_000,
+    askNodeInfo: true,
+    clock: systemClock,
+    logger: recordedLogger(lines),
+    onGone: ({ message }) => void gone.push(message),
+    signal: stop.signal,
+  });
+  const connectedAt = lines.length;
+  let reconnects = 0;
+  driver.onReconnected(() => (reconnects += 1));
+  const until = async (holds: () => boolean): Promise<void> => {
+    while (!holds()) await systemClock.sleep(5, { signal: context.signal });
+  };
+  const count = (message: string): number => lines.filter((line) => line.message === message).length;
+  return {
+    driver,
+    first,
+    socketPath,
+    gone,
+    get reconnects() {
+      return reconnects;
+    },
+    cut: () => relay?.(),
+    count,
+    worthReading: () =>
+      lines
+        .slice(connectedAt)
+        .filter(({ level }) => level !== 'debug' && level !== 'trace')
+        .map(({ message }) => message),
+    logged: (message, times = 1) => until(() => count(message) >= times),
+    until,
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await driver[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function startDriver(socketPath: string, serverOptions: ServerOptions = {}): Promise<RecordingDriver> {
+  const driver = await RecordingDriver.start({ csi, socketPath, serverOptions });
+  driver.always('NodeGetInfo', { node_id: 'n1', accessible_topology: { segments: { zone: 'z1' } } });
+  return driver;
+}
+
+/** @returns a function that breaks all present connections. */
+async function startRelay(context: TestContext, { from, to }: { from: string; to: string }): Promise<() => void> {
+  const sockets = new Set<Socket>();
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  const server = createServer((near) => {
+    const far = connect(to);
+    for (const socket of [near, far]) sockets.add(socket.on('error', () => undefined));
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((resolve) => server.listen(from, resolve));
+  context.after(() => {
+    cut();
+    server.close();
+  });
+  return cut;
+}
