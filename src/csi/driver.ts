@@ -240,12 +240,18 @@ export class Driver implements AsyncDisposable {
         this.#vendorVersion = vendorVersion;
         this.#setConnected();
         logger.info({ driver: name, vendorVersion }, 'The driver came back');
-        for (const listener of [...this.#reconnectListeners]) listener();
-        return;
+        break;
       } catch (error) {
         if (joined.signal.aborted) return;
         logger.warn({ err: error }, 'The driver came back but could not be queried, retrying');
         await clock.sleep(queryPauseMs, until).catch(() => undefined); // the next attempt sees the signal
+      }
+    }
+    for (const listener of [...this.#reconnectListeners]) {
+      try {
+        listener();
+      } catch (error) {
+        logger.error({ err: error }, 'What follows from the return of the driver failed');
       }
     }
   }

@@ -128,6 +128,27 @@ describe('the limit on the absence of a driver', () => {
   });
 });
 
+describe('a listener for reconnects that throws', () => {
+  test('keeps neither the other listeners nor the driver from work, and is reported as itself', async (context) => {
+    await using rig = await connected(context);
+    let notified = 0;
+    rig.driver.onReconnected(() => {
+      notified += 1;
+      throw new Error('a defect');
+    });
+    rig.driver.onReconnected(() => (notified += 1));
+    rig.first.kill();
+    await rig.logged('Lost connection');
+    await using second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
+    await rig.logged('What follows from the return of the driver failed');
+    await rig.driver.calls.deleteVolume({ volume_id: 'v' });
+    assert.equal(rig.logs('What follows from the return of the driver failed'), 1);
+    assert.equal(rig.logs('The driver came back but could not be queried, retrying'), 0);
+    assert.equal(second.callsOf('GetPluginInfo').length, 1);
+    assert.equal(notified, 2);
+  });
+});
+
 /** The driver is away, and back without saying who it is. */
 async function silentDriver(rig: Rig): Promise<RecordingDriver> {
   rig.first.kill();
@@ -149,6 +170,7 @@ interface Rig extends AsyncDisposable {
   counted: string[];
   observed: string[];
   logged(message: string, times?: number): Promise<void>;
+  logs(message: string): number;
   until(holds: () => boolean): Promise<void>;
 }
 
@@ -181,6 +203,7 @@ async function connected(context: TestContext): Promise<Rig> {
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) await systemClock.sleep(5, { signal: context.signal });
   };
+  const count = (message: string): number => lines.filter((line) => line.message === message).length;
   return {
     driver,
     first,
@@ -190,7 +213,8 @@ async function connected(context: TestContext): Promise<Rig> {
     counted,
     observed,
     until,
-    logged: (message, times = 1) => until(() => lines.filter((line) => line.message === message).length >= times),
+    logs: count,
+    logged: (message, times = 1) => until(() => count(message) >= times),
     [Symbol.asyncDispose]: async () => {
       stop.abort();
       await driver[Symbol.asyncDispose]();
