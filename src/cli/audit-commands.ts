@@ -1,10 +1,11 @@
 /** The command to copy for a finding of the audit. */
-import { formatGoDuration, nanosecondsOf } from '../base/go-duration.ts';
+import { formatGoDuration, millisecondsOf, nanosecondsOf, parseGoDuration } from '../base/go-duration.ts';
 import { shellCommand } from '../base/shell-word.ts';
 import type { Audit } from '../audit/audit.ts';
 import { deletableRecord, NotDeletableError } from '../audit/deletable-record.ts';
 import type { Finding } from '../audit/finding.ts';
 import type { Config } from './config.ts';
+import { flagTable } from './flags.ts';
 
 export interface CommandContext {
   /** Such as `csi-provisioner`. */
@@ -16,8 +17,7 @@ export interface CommandContext {
   plugin?: readonly string[] | undefined;
 }
 
-/** As in the table of flags, in milliseconds. */
-const defaultTimeoutMs = 10_000;
+const defaultTimeoutMs = millisecondsOf(parseGoDuration(flagTable.timeout.default));
 
 /**
  * What to run next, with the flags that find the same driver, cluster and journal. Nothing deletes an unproved volume or a candidate:
