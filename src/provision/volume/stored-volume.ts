@@ -29,12 +29,14 @@ export function hasItsAttributesClass(stored: PersistentVolume, made: Persistent
 }
 
 /** The fields that identify the storage, by kind of source; the other fields say how it is used. */
-const storageFields: Partial<Record<keyof VolumeSources, readonly string[]>> = {
+const storageFields: Record<keyof VolumeSources, readonly string[]> = {
   csi: ['driver', 'volumeHandle'],
   nfs: ['server', 'path'],
   hostPath: ['path'],
   local: ['path'],
   iscsi: ['targetPortal', 'iqn', 'lun'],
+  fc: ['targetWWNs', 'lun', 'wwids'],
+  flexVolume: ['driver', 'options'],
   awsElasticBlockStore: ['volumeID', 'partition'],
   azureDisk: ['diskURI'],
   azureFile: ['secretNamespace', 'secretName', 'shareName'],
@@ -117,6 +119,12 @@ function claimText(reference: ObjectReference | undefined): string {
 function storageText(spec: PersistentVolumeSpec, kind: keyof VolumeSources): string | undefined {
   const source = spec[kind] as Record<string, unknown> | undefined;
   if (source === undefined) return undefined;
-  const identity = (storageFields[kind] ?? []).map((field) => [field, source[field]]);
+  const identity = storageFields[kind].map((field) => [field, sorted(source[field])]);
   return `${kind} ${shortValue(JSON.stringify(Object.fromEntries(identity)), 1024)}`;
+}
+
+/** The API server sorts the keys of a map, such as the options of a FlexVolume. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
