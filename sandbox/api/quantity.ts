@@ -21,14 +21,9 @@ export function canonicalQuantity(text: unknown): string | undefined {
 function parsed(text: unknown): Quantity | undefined {
   if (typeof text !== 'string' && typeof text !== 'number') return undefined;
   try {
-    return parseQuantity(typeof text === 'string' ? withDigits(text.trim()) : text);
+    return parseQuantity(typeof text === 'string' ? text.trim() : text);
   } catch (error) {
     if (error instanceof QuantityError) return undefined;
     throw error;
   }
-}
-
-/** The API server takes a number without digits, such as `-` or `Gi`, for 0; an empty text is none. */
-function withDigits(text: string): string {
-  return text === '' ? text : text.replace(/^([+-]?)(?![-+\d])/, '$10');
 }

@@ -31,22 +31,24 @@ const largestNanos = (2n ** 63n - 1n) * nanosPerUnit;
 const decimalExponents: Record<string, number> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
-const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]?)|(Ki|Mi|Gi|Ti|Pi|Ei)|[eE]([+-]?\d+))$/;
+const pattern = /^([+-]?)(\d*\.?\d*)(?:([numkMGTPE]?)|(Ki|Mi|Gi|Ti|Pi|Ei)|[eE]([+-]?\d+))$/;
 
 /**
  * Reads a quantity such as `5Gi`, `1.5G`, `100m`, `1e9` or a bare JSON number.
  *
- * Digits below 10^-9 are rounded away from zero and values beyond 2^63-1 become 2^63-1, as in the API server.
+ * Digits below 10^-9 are rounded away from zero and values beyond 2^63-1 become 2^63-1, as in the API server. A number without any digit,
+ * such as `-` or `.`, is 0, also as there.
  *
  * @throws {QuantityError} when the text is no quantity.
  */
 export function parseQuantity(value: string | number): Quantity {
   const text = String(value);
   const match = pattern.exec(text);
-  if (match === null) throw new QuantityError(text, 'expected a number with an optional suffix');
-  const [, sign, digits = '', decimal, binary, exponent] = match;
+  const [, sign, digits = '', decimal, binary, exponent] = match ?? [];
+  if (match === null || (!/\d/.test(digits) && !isZeroWithoutDigits(text, binary, exponent)))
+    throw new QuantityError(text, 'expected a number with an optional suffix');
   const [whole = '', fraction = ''] = digits.split('.');
-  const mantissa = BigInt(whole + fraction);
+  const mantissa = BigInt(whole + fraction); // of '' it is 0
   const shift = exponent === undefined ? (decimalExponents[decimal ?? ''] ?? 0) : boundedExponent(exponent, text);
   const factor = binary === undefined ? 1n : 1024n ** BigInt(binarySuffixes.indexOf(binary));
   const nanos = clamp(scaledRoundingUp(mantissa * factor, shift - fraction.length + 9));
@@ -86,6 +88,11 @@ export function formatQuantity({ nanos, format }: Quantity): string {
  */
 export function capacityText(bytes: bigint): string {
   return formatQuantity({ nanos: bytes * nanosPerUnit, format: 'BinarySI' });
+}
+
+/** Where the API server accepts a number that has no digits. What is large or fine it reads in another way, which does not. */
+function isZeroWithoutDigits(text: string, binary = '', exponent = '0'): boolean {
+  return text !== '' && binary !== 'Pi' && binary !== 'Ei' && Number(exponent) >= -9;
 }
 
 /** Beyond a few hundred digits the result is the bound anyway; an unbounded power would take all memory. */

@@ -57,6 +57,9 @@ function conditionOf({ key, operator, values = [] }: NodeSelectorRequirement, wh
   }
 }
 
+/** Of 64 bits, as for the scheduler. */
 function integer(text: string | undefined): bigint | undefined {
-  return text !== undefined && /^[+-]?\d+$/.test(text) ? BigInt(text.replace(/^\+/, '')) : undefined;
+  if (text === undefined || !/^[+-]?\d+$/.test(text)) return undefined;
+  const value = BigInt(text.replace(/^\+/, ''));
+  return BigInt.asIntN(64, value) === value ? value : undefined;
 }

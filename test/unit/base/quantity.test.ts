@@ -23,6 +23,9 @@ describe('quantityBytes', () => {
     ['+7', 7n],
     ['.5k', 500n],
     ['5.', 5n],
+    ...['-', '+', '.', '-.', '+.', 'k', '-k', 'n', 'E', 'Gi', '.Ti', 'e3', '.e-9', '-e+30'].map(
+      (zero): [string, bigint] => [zero, 0n],
+    ),
     ['1n', 1n],
     ['1u', 1n],
     ['1E', 10n ** 18n],
@@ -54,8 +57,13 @@ describe('quantityBytes', () => {
     ' ',
     '5 Gi',
     '5GB',
-    'Gi',
-    '.',
+    'Pi',
+    '-Ei',
+    'e-10',
+    '+.e-99',
+    'e',
+    '..',
+    '+-',
     '1.2.3',
     '1e',
     '1ee3',
@@ -199,7 +207,7 @@ describe('formatQuantity', () => {
           assert.equal((error as Error).name, 'QuantityError');
           return;
         }
-        assert.match(text, /^[+-]?[\d.]+([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/);
+        assert.match(text, /^[+-]?[\d.]*([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?$/);
       }),
     );
   });

@@ -94,6 +94,25 @@ describe('a volume of a driver in the form of its plugin', () => {
       spec: { azureDisk: { diskName: 'disk-1', diskURI: managed, kind: 'Managed', fsType: 'ext4', readOnly: true } },
     },
     {
+      name: 'Azure Disk: of two spellings the one with a value counts',
+      driver: azureDisk,
+      csi: {
+        volumeHandle: managed,
+        readOnly: true,
+        volumeAttributes: { cachingMode: 'None', cachingmode: '', FSTYPE: '', fsType: 'xfs' },
+      },
+      spec: {
+        azureDisk: {
+          diskName: 'disk-1',
+          diskURI: managed,
+          kind: 'Managed',
+          fsType: 'xfs',
+          readOnly: true,
+          cachingMode: 'None',
+        },
+      },
+    },
+    {
       name: 'Azure Disk: a blob; a filesystem type that nobody named is empty, or the API server would set ext4',
       driver: azureDisk,
       csi: { volumeHandle: 'https://a.blob.core.windows.net/vhds/d.vhd' },
@@ -116,6 +135,22 @@ describe('a volume of a driver in the form of its plugin', () => {
         volumeAttributes: { shareName: 'share', secretName: 's', secretNamespace: 'ns' },
       },
       spec: { azureFile: { shareName: 'share', secretName: 's', secretNamespace: 'ns', readOnly: true } },
+    },
+    {
+      name: 'Azure File: of two spellings the one with a value counts',
+      driver: azureFile,
+      csi: {
+        volumeHandle: 'whatever',
+        volumeAttributes: {
+          shareName: 'share',
+          sharename: '',
+          SECRETNAME: '',
+          secretName: 's',
+          secretNamespace: 'ns',
+          secretnamespace: '',
+        },
+      },
+      spec: { azureFile: { shareName: 'share', secretName: 's', secretNamespace: 'ns' } },
     },
     {
       name: 'Azure File: the secret of the node stage goes before',
