@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { connectionProblem } from './connection-problem.ts';
 import { csiTarget, socketPath } from './csi-address.ts';
-import { adjustHttp2Connect } from './http2-connect.ts';
+import { adjustedHttp2 } from './http2-connect.ts';
 
 /** Max size of a response, in bytes, unless the caller expects larger ones. */
 const receiveLimitBytes = 4 * 1024 * 1024;
@@ -101,9 +101,9 @@ export class CsiConnection implements AsyncDisposable {
     this.#onLost = options.onLost ?? nothing;
     this.#onRenewed = options.onRenewed ?? nothing;
     this.#onReconnected = options.onReconnected ?? nothing;
-    adjustHttp2Connect();
     this.client = new Client(this.target, credentials.createInsecure(), {
       ...channelOptions,
+      ...adjustedHttp2(),
       ...(options.maxResponseBytes !== undefined && { 'grpc.max_receive_message_length': options.maxResponseBytes }),
     });
   }

@@ -1,7 +1,9 @@
 /** Texts of a driver's failures, over a socket without any gRPC library at the driver's end. */
 import assert from 'node:assert/strict';
 import http2 from 'node:http2';
+import net from 'node:net';
 import { describe, test } from 'node:test';
+import { Client, credentials } from '@grpc/grpc-js';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { CsiConnection } from '../../../src/csi/connection.ts';
@@ -117,4 +119,41 @@ describe('a text above 64 KiB', () => {
       assert.deepEqual(second?.request, first?.request);
     });
   }
+});
+
+describe('other HTTP/2 connections of a process that has a driver', () => {
+  async function settingsSeen(path: (socketPath: string) => Disposable): Promise<http2.Settings | undefined> {
+    await using driver = await connected(behave);
+    await driver.calls.probe();
+    let seen: http2.Settings | undefined;
+    await using other = await RawGrpcServer.start((call) => {
+      seen = call.stream.session?.remoteSettings;
+      failWith(call, ' padded ');
+    });
+    using _client = path(other.socketPath);
+    await eventually(() => assert.notEqual(seen, undefined));
+    return seen;
+  }
+
+  test('check their headers, and announce no limit: those of Node', async () => {
+    const padded = Promise.withResolvers<http2.IncomingHttpHeaders>();
+    const seen = await settingsSeen((socketPath) => {
+      const session = http2.connect('http://localhost', { createConnection: () => net.connect(socketPath) });
+      const stream = session.request({ ':method': 'POST', ':path': '/csi.v1.Identity/Probe' });
+      stream.on('response', padded.resolve).end();
+      return { [Symbol.dispose]: () => session.destroy() };
+    });
+    assert.notEqual(seen?.maxHeaderListSize, 65_536 + 256);
+    assert.notEqual((await padded.promise)['grpc-message'], ' padded ');
+  });
+
+  test('announce no limit: those of another gRPC client', async () => {
+    const seen = await settingsSeen((socketPath) => {
+      const client = new Client(`unix:${socketPath}`, credentials.createInsecure());
+      const same = (bytes: Buffer): Buffer => bytes;
+      client.makeUnaryRequest('/csi.v1.Identity/Probe', same, same, Buffer.alloc(0), () => undefined);
+      return { [Symbol.dispose]: () => client.close() };
+    });
+    assert.notEqual(seen?.maxHeaderListSize, 65_536 + 256);
+  });
 });
