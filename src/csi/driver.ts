@@ -85,8 +85,8 @@ export class Driver implements AsyncDisposable {
   }) {
     this.name = parts.name;
     this.#vendorVersion = parts.vendorVersion;
-    this.#unguarded = parts.calls;
-    this.calls = this.#guarded(parts.calls);
+    this.#unguarded = onceMore(parts.calls);
+    this.calls = onceMore(this.#guarded(parts.calls));
     this.progress = parts.progress;
     this.#connection = parts.connection;
     this.#capabilities = parts.capabilities;
@@ -132,17 +132,18 @@ export class Driver implements AsyncDisposable {
         observers: options.observers,
       });
       await connection.connect({ limitMs: Infinity, signal });
-      await probeUntilReady({ calls, clock, logger, signal });
-      const { name, vendorVersion } = await readDriverInfo(calls, { signal });
+      const queries = onceMore(calls);
+      await probeUntilReady({ calls: queries, clock, logger, signal });
+      const { name, vendorVersion } = await readDriverInfo(queries, { signal });
       driverName = name;
       logger.info({ driver: name, vendorVersion }, 'Detected CSI driver');
       const plugin = replacedPlugin(name);
       if (plugin !== undefined) {
         logger.info({ plugin: plugin.name }, 'Supports migration from in-tree plugin');
-        await probeUntilReady({ calls, clock, logger, signal }); // the calls before it will not be in the metrics
+        await probeUntilReady({ calls: queries, clock, logger, signal }); // the calls before it will not be in the metrics
       }
-      const capabilities = await readCapabilities(calls, { signal });
-      const nodeInfo = askNodeInfo ? await readNodeInfo(calls, { signal }) : undefined;
+      const capabilities = await readCapabilities(queries, { signal });
+      const nodeInfo = askNodeInfo ? await readNodeInfo(queries, { signal }) : undefined;
       driver = new Driver({ name, vendorVersion, calls, progress, connection, capabilities, nodeInfo });
       return driver;
     } catch (error) {
@@ -265,22 +266,13 @@ export class Driver implements AsyncDisposable {
       if (this.#takesCalls) return await call();
       throw new CsiCallError(status.UNAVAILABLE, 'the CSI driver is not connected', { sent: false });
     };
-    /** A call that crosses with the driver's GOAWAY is refused: the next connection takes it (gRPC, "Transparent Retries"). */
-    const repeated = async <T>(call: () => Promise<T>, options?: CallOptions): Promise<T> => {
-      try {
-        return await checked(call, options);
-      } catch (error) {
-        if (!(error instanceof CsiCallError) || error.sent || error.codeName !== 'Unavailable') throw error;
-        return await checked(call, options);
-      }
-    };
     return {
       ...calls,
-      createVolume: (request, options) => repeated(() => calls.createVolume(request, options), options),
-      deleteVolume: (request, options) => repeated(() => calls.deleteVolume(request, options), options),
-      getCapacity: (request, options) => repeated(() => calls.getCapacity(request, options), options),
-      listVolumes: (request, options) => repeated(() => calls.listVolumes(request, options), options),
-      controllerGetVolume: (request, options) => repeated(() => calls.controllerGetVolume(request, options), options),
+      createVolume: (request, options) => checked(() => calls.createVolume(request, options), options),
+      deleteVolume: (request, options) => checked(() => calls.deleteVolume(request, options), options),
+      getCapacity: (request, options) => checked(() => calls.getCapacity(request, options), options),
+      listVolumes: (request, options) => checked(() => calls.listVolumes(request, options), options),
+      controllerGetVolume: (request, options) => checked(() => calls.controllerGetVolume(request, options), options),
     };
   }
 
@@ -299,4 +291,23 @@ export class Driver implements AsyncDisposable {
     this.progress[Symbol.dispose]();
     await this.#connection[Symbol.asyncDispose]();
   }
+}
+
+/**
+ * Makes a call once more that the driver refused to begin, as it does with one that crosses with its GOAWAY: the next connection takes
+ * it (gRPC, "Transparent Retries", which grpc-js makes only together with those of its retry policy).
+ */
+function onceMore(calls: CsiCalls): CsiCalls {
+  const repeated = Object.entries(calls).map(([name, call]: [string, (...given: never[]) => Promise<unknown>]) => [
+    name,
+    async (...given: never[]): Promise<unknown> => {
+      try {
+        return await call(...given);
+      } catch (error) {
+        if (!(error instanceof CsiCallError) || error.sent || error.codeName !== 'Unavailable') throw error;
+        return await call(...given);
+      }
+    },
+  ]);
+  return Object.fromEntries(repeated) as CsiCalls;
 }

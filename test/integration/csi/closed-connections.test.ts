@@ -1,6 +1,7 @@
 /** Connections that the driver closes although it is well, and what looks similar but is a loss. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, unlink } from 'node:fs/promises';
+import http2 from 'node:http2';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,11 +12,13 @@ import { Driver } from '../../../src/csi/driver.ts';
 import { csi } from '../../support/csi-rig.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
+import { startAnswers } from './encoded-answers.ts';
+import { answerWith, RawGrpcServer } from './raw-grpc-server.ts';
 import { Scene } from './scene.ts';
 
 const renewed = 'The driver closed the connection, connected again at once';
 /** Above the second that a connection has to hold. */
-const ageMs = 2000;
+const ageMs = 3000;
 const aged: ServerOptions = { 'grpc.max_connection_age_ms': ageMs };
 const idle: ServerOptions = { 'grpc.max_connection_idle_ms': ageMs };
 
@@ -25,7 +28,7 @@ describe('a driver that closes its connections', { concurrency: true }, () => {
       await using rig = await start(context, { serverOptions });
       await rig.logged(renewed, 2);
       assert.deepEqual(rig.worthReading(), []);
-      assert.equal(rig.reconnects, 0);
+      assert.equal(rig.reconnects(), 0);
       assert.equal(rig.driver.connected, true);
     });
   }
@@ -65,10 +68,10 @@ describe('a driver that closes its connections', { concurrency: true }, () => {
       rig.first.always(method, response);
       await rig.logged('The driver came back');
       assert.equal(rig.first.callsOf('Probe').length, 2);
-      assert.equal(rig.reconnects, 1);
+      assert.equal(rig.reconnects(), 1);
       assert.equal(rig.count('Lost connection'), 0);
       await rig.logged(renewed, 2);
-      assert.equal(rig.reconnects, 1, 'only once');
+      assert.equal(rig.reconnects(), 1, 'only once');
     });
   }
 
@@ -105,6 +108,38 @@ describe('a driver that closes its connections', { concurrency: true }, () => {
   });
 });
 
+describe('a call that the driver refuses to begin (REFUSED_STREAM)', () => {
+  const refusing = async (times: number): Promise<RawGrpcServer> => {
+    let left = times;
+    return await RawGrpcServer.start((call) => {
+      if (call.method !== 'DeleteVolume' || left === 0) answerWith(call, startAnswers[call.method] ?? Buffer.alloc(0));
+      else call.stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+      if (call.method === 'DeleteVolume' && left > 0) left -= 1;
+    });
+  };
+
+  test('is sent once more', async (context) => {
+    await using raw = await refusing(1);
+    await using rig = await connected(context, raw.socketPath);
+    await rig.driver.calls.deleteVolume({ volume_id: 'v' });
+    assert.equal(raw.callsOf('DeleteVolume').length, 2);
+  });
+
+  test('and refuses again was not sent, as far as anybody needs to know', async (context) => {
+    await using raw = await refusing(2);
+    await using rig = await connected(context, raw.socketPath);
+    await assert.rejects(rig.driver.calls.deleteVolume({ volume_id: 'v' }), { codeName: 'Unavailable', sent: false });
+    assert.equal(raw.callsOf('DeleteVolume').length, 2);
+  });
+
+  test('differs from one that ends with the same text', async (context) => {
+    await using rig = await start(context);
+    rig.first.next('DeleteVolume', new DriverFailure(status.UNAVAILABLE, 'Stream refused by server'));
+    await assert.rejects(rig.driver.calls.deleteVolume({ volume_id: 'v' }), { codeName: 'Unavailable', sent: true });
+    assert.equal(rig.first.callsOf('DeleteVolume').length, 1);
+  });
+});
+
 describe('a connection that ends', { concurrency: true }, () => {
   test('without a word, on a socket that still responds, is no loss where no call was under way', async (context) => {
     await using rig = await start(context, { relayed: true });
@@ -124,7 +159,7 @@ describe('a connection that ends', { concurrency: true }, () => {
     await assert.rejects(created, { codeName: 'Unavailable', sent: true });
     await rig.logged('Lost connection');
     await rig.logged('The driver came back');
-    assert.equal(rig.reconnects, 1);
+    assert.equal(rig.reconnects(), 1);
   });
 
   test('as soon as it is made is a loss', async (context) => {
@@ -141,7 +176,7 @@ describe('a connection that ends', { concurrency: true }, () => {
     await rig.logged('Lost connection');
     await using _second = await startDriver(rig.socketPath);
     await rig.logged('The driver came back');
-    assert.equal(rig.reconnects, 1);
+    assert.equal(rig.reconnects(), 1);
   });
 
   test('since another process has taken its place on the socket is a loss', async (context) => {
@@ -151,7 +186,7 @@ describe('a connection that ends', { concurrency: true }, () => {
     await rig.logged('Lost connection');
     await rig.logged('The driver came back');
     assert.equal(second.callsOf('Probe').length, 1);
-    assert.equal(rig.reconnects, 1);
+    assert.equal(rig.reconnects(), 1);
   });
 });
 
@@ -159,20 +194,23 @@ function renewals(scene: Scene): number {
   return scene.program.lines.filter((line) => line.includes(renewed)).length;
 }
 
-interface Rig extends AsyncDisposable {
+interface Connected extends AsyncDisposable {
   driver: Driver;
-  first: RecordingDriver;
-  socketPath: string;
   gone: string[];
   /** How often listeners were called. */
-  readonly reconnects: number;
-  /** Breaks the connections between driver and relay; both still listen. */
-  cut(): void;
+  reconnects(): number;
   count(message: string): number;
   /** Messages above debug since the driver is connected. */
   worthReading(): string[];
   logged(message: string, times?: number): Promise<void>;
   until(holds: () => boolean): Promise<void>;
+}
+
+interface Rig extends Connected {
+  first: RecordingDriver;
+  socketPath: string;
+  /** Breaks the connections between driver and relay; both still listen. */
+  cut(): void;
 }
 
 async function start(
@@ -184,14 +222,24 @@ async function start(
   const socketPath = join(folder, 'csi.sock');
   const first = await startDriver(socketPath, serverOptions);
   context.after(() => first.kill());
-  const relay = relayed ? await startRelay(context, { from: join(folder, 'relay.sock'), to: socketPath }) : undefined;
+  const relayPath = join(folder, 'relay.sock');
+  const cut = relayed ? await startRelay(context, { from: relayPath, to: socketPath }) : undefined;
+  const rig = await connected(context, relayed ? relayPath : socketPath, { askNodeInfo: true });
+  return { ...rig, first, socketPath, cut: () => cut?.() };
+}
+
+async function connected(
+  context: TestContext,
+  address: string,
+  { askNodeInfo = false }: { askNodeInfo?: boolean } = {},
+): Promise<Connected> {
   const lines: LogLine[] = [];
   const gone: string[] = [];
   const stop = new AbortController();
   const driver = await Driver.connect({
-    address: relay === undefined ? socketPath : join(folder, 'relay.sock'),
+    address,
     timeoutMs: 20_000,
-    askNodeInfo: true,
+    askNodeInfo,
     clock: systemClock,
     logger: recordedLogger(lines),
     onGone: ({ message }) => void gone.push(message),
@@ -206,13 +254,8 @@ async function start(
   const count = (message: string): number => lines.filter((line) => line.message === message).length;
   return {
     driver,
-    first,
-    socketPath,
     gone,
-    get reconnects() {
-      return reconnects;
-    },
-    cut: () => relay?.(),
+    reconnects: () => reconnects,
     count,
     worthReading: () =>
       lines
