@@ -34,6 +34,8 @@ export interface DriverOptions {
   capabilities: Capabilities;
   /** Whether volume ids begin with the name of the request. */
   namedIds: boolean;
+  /** How long a connection may last before the driver closes it, in milliseconds; undefined: for ever. */
+  maxConnectionAgeMs: number | undefined;
   /** Whether calls go to `calls.jsonl` in the state directory. */
   callLog: boolean;
 }
@@ -62,7 +64,10 @@ export async function startDriver(options: DriverOptions): Promise<RunningDriver
     pending: new PendingOperations(),
     reservations: new Set(),
   };
-  const server = new Server();
+  const { maxConnectionAgeMs } = options;
+  const server = new Server(
+    maxConnectionAgeMs === undefined ? {} : { 'grpc.max_connection_age_ms': maxConnectionAgeMs },
+  );
   const services = hostpathServices(driver, {
     faultsFile: path.join(stateDir, 'faults.json'),
     callLogFile: options.callLog ? path.join(stateDir, 'calls.jsonl') : undefined,

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { durationMs } from '../../src/base/go-duration.ts';
 import { parseProblem } from '../parse-problem.ts';
 import { parseByteSize } from './byte-size.ts';
 import { chooseCapabilities } from './capabilities.ts';
@@ -24,6 +25,7 @@ export const usage = `The sample hostpath CSI driver: volumes are directories be
   --capabilities-off LIST      capabilities not to announce, such as GET_CAPACITY,node:STAGE_UNSTAGE_VOLUME
   --attach                     serve ControllerPublishVolume and ControllerUnpublishVolume
   --named-ids                  volume ids begin with the name of the request, as those of many drivers contain it
+  --max-connection-age AGE     close each connection (GOAWAY) at about this age, such as 30s; default: never
   --call-log                   write each call to calls.jsonl in the state directory, secrets by key only
 `;
 
@@ -51,6 +53,10 @@ export function parseFlags(argv: readonly string[]): DriverOptions | 'help' {
   const off = list(values['capabilities-off']);
   const nodeIds = values['node-id'].filter((id) => id !== '');
   if (nodeIds.length === 0) throw new FlagError('--node-id must not be empty');
+  const ageMs = durationMs(values['max-connection-age']);
+  if (ageMs === undefined || ageMs < 0) {
+    throw new FlagError(`--max-connection-age: ${values['max-connection-age']} is not a duration`);
+  }
   try {
     return {
       socketPath: readAddress(values['csi-address']),
@@ -62,6 +68,7 @@ export function parseFlags(argv: readonly string[]): DriverOptions | 'help' {
       mutableParameters: list(values['mutable-parameters']),
       capabilities: chooseCapabilities({ attach: values.attach, topology: topology.size > 0, off }),
       namedIds: values['named-ids'],
+      maxConnectionAgeMs: ageMs === 0 ? undefined : ageMs,
       callLog: values['call-log'],
     };
   } catch (error) {
@@ -85,6 +92,7 @@ function parse(argv: readonly string[]) {
         'capabilities-off': { type: 'string', default: '' },
         attach: { type: 'boolean', default: false },
         'named-ids': { type: 'boolean', default: false },
+        'max-connection-age': { type: 'string', default: '0s' },
         'call-log': { type: 'boolean', default: false },
         help: { type: 'boolean' },
       },

@@ -16,6 +16,7 @@ describe('parseFlags', () => {
       topology: new Map(),
       mutableParameters: ['iops', 'throughput', 'tier'],
       namedIds: false,
+      maxConnectionAgeMs: undefined,
       callLog: false,
     });
     assert.equal(capabilities.controller.has('PUBLISH_UNPUBLISH_VOLUME'), false);
@@ -65,6 +66,8 @@ describe('parseFlags', () => {
     { argv: [...needed, '--topology', 'zone'], message: /^--topology: zone is not KEY=VALUE$/ },
     { argv: [...needed, '--topology', '=a'], message: /not KEY=VALUE/ },
     { argv: [...needed, '--capabilities-off', 'X'], message: /^--capabilities-off: unknown capability X$/ },
+    { argv: [...needed, '--max-connection-age', '2'], message: /^--max-connection-age: 2 is not a duration$/ },
+    { argv: [...needed, '--max-connection-age=-2s'], message: /^--max-connection-age: -2s is not a duration$/ },
     { argv: [...needed, '--node-id', ''], message: /^--node-id must not be empty$/ },
     { argv: [...needed, '--bogus'], message: /^Unknown option '--bogus'$/ },
     { argv: [...needed, 'extra'], message: /extra/ },
