@@ -2,6 +2,7 @@
 import { uidIndex } from './cache/informers.ts';
 import { claimUid, namesVolume } from './claim/claim-fields.ts';
 import { ClaimTraces } from './claim/claim-traces.ts';
+import { ClaimWaits } from './claim/claim-waits.ts';
 import { InfeasibleClaims } from './claim/infeasible-claims.ts';
 import { LastErrors } from './claim/last-errors.ts';
 import { ClaimSyncer } from './claim/sync-claim.ts';
@@ -39,10 +40,11 @@ export function makeControllerParts(
   const { intentJournal: journal = noJournal, maxCallMs = maxCallDefaultMs, tracer } = options;
   const base = controllerBase(options, { component, abort: () => running.abort });
   const { clock } = base;
-  const intentParts = makeIntents(base, { journal, maxCallMs });
+  const waits = new ClaimWaits((uid) => claimQueue.add(uid)); // called when it is there
+  const intentParts = makeIntents(base, { journal, maxCallMs, onNameFree: (name) => waits.changed(`name/${name}`) });
   const { intents } = intentParts;
   const queues = controllerQueues(options, base, intents);
-  const { volumeQueue } = queues;
+  const { claimQueue, volumeQueue } = queues;
   const storage = storageParts({
     ...base,
     onWake: (name, afterMs) => (afterMs > 0 ? volumeQueue.addAfter(name, afterMs) : volumeQueue.add(name)),
@@ -54,6 +56,8 @@ export function makeControllerParts(
     ...base,
     intents,
     recentlySaved: new RecentlySaved({ clock }),
+    waits,
+    syncAfter: (uid: string, afterMs: number) => claimQueue.addAfter(uid, afterMs),
     infeasibleClaims: new InfeasibleClaims({ clock }),
     meaningOf: options.meaningOf,
     lastErrors: keepLastErrors === false ? undefined : new LastErrors(clock, kept),

@@ -122,7 +122,7 @@ export class ProvisionController {
     }
     const registrations = this.#parts.watchHandlers.register();
     try {
-      const ready = { ...registrations, classes: this.#parts.informers.classes };
+      const ready = { ...registrations };
       await waitForSync(ready, { signal: ending.signal, clock: this.#parts.clock, logger: this.#parts.logger });
       const started = { component: this.component, attempts: this.#recording() };
       this.#parts.logger.info(started, 'Started provisioner controller');

@@ -9,7 +9,10 @@ export interface WorkersOptions {
   queue: WorkQueue;
   /** Max workers; each is started when all others are busy. */
   count: number;
-  /** Works on a key; a rejection requeues it with back-off. */
+  /**
+   * Works on a key; a rejection requeues it with back-off. Resolves with `waits` for a key that needs something else first and is queued
+   * again by whoever knows when: its failures stay as they are.
+   */
   sync: (key: string, signal: AbortSignal) => Promise<unknown>;
   /** Consecutive failures after which a key is left alone until something changes; 0: never. */
   failureThreshold: number;
@@ -80,8 +83,7 @@ async function syncKey(key: string, options: WorkersOptions): Promise<void> {
   const named = options.describe?.(key) ?? { [what]: key }; // before the sync, in which it may be deleted
   using joined = joinSignals([abort], { clock, timeoutMs: timeoutMs === 0 ? undefined : timeoutMs });
   try {
-    await sync(key, joined.signal);
-    queue.forget(key);
+    if ((await sync(key, joined.signal)) !== 'waits') queue.forget(key);
   } catch (error) {
     const failures = queue.failures(key);
     const fields = { ...named, failures, threshold: failureThreshold, ...options.describeError?.(error), err: error };

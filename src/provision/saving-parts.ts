@@ -2,6 +2,7 @@
 import type { LastErrors } from './claim/last-errors.ts';
 import type { MeaningOf } from './meaning.ts';
 import type { AttemptSteps } from './claim/attempt-steps.ts';
+import type { ClaimWaits } from './claim/claim-waits.ts';
 import { RecordedSteps } from './claim/recorded-steps.ts';
 import { UnrecordedSteps } from './claim/unrecorded-steps.ts';
 import type { ControllerBase } from './controller-base.ts';
@@ -24,6 +25,7 @@ const servedClaimsMs = 300_000;
 export interface SavingPartsOptions extends ControllerBase, IntentParts, StorageParts {
   save: SavePolicy | undefined;
   recentlySaved: RecentlySaved;
+  waits: ClaimWaits;
   /** As of `VolumeStoreParts`. */
   meaningOf: MeaningOf | undefined;
   lastErrors: LastErrors | undefined;

@@ -1,7 +1,5 @@
 /** Adds what failures and waits mean to events and log lines, by the `MeaningOf` that the controller is given. */
 import type { Recorder } from '../kube/events/recorder.ts';
-import { HeldBackError } from './claim/infeasible-claims.ts';
-import { waitingText } from './claim/waiting-text.ts';
 import { failedReason, waitingReason } from './event-reasons.ts';
 import { causeAnnotation, type MeaningOf, type TextMeaning } from './meaning.ts';
 
@@ -25,6 +23,5 @@ export function withCures(recorder: Recorder, meaningOf: MeaningOf): Recorder {
 /** Fields of the log line about a failed attempt. */
 export function meaningFields(error: unknown, meaningOf: MeaningOf): TextMeaning | object {
   const message = error instanceof Error ? error.message : String(error);
-  const text = error instanceof HeldBackError ? error.problem : (waitingText(error) ?? message);
-  return meaningOf(text, error) ?? {};
+  return meaningOf(message, error) ?? {};
 }

@@ -1,12 +1,14 @@
 /** From watch events to keys in the queues: an object that needs no sync, as nearly all in a settled cluster, is neither queued nor remembered. */
+import { isDeepStrictEqual } from 'node:util';
 import { type HandlerRegistration, Tombstone } from '../kube/cache/informer.ts';
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
 import { claimUid, namesVolume, requestedProvisioner } from './claim/claim-fields.ts';
 import type { ClaimTraces } from './claim/claim-traces.ts';
+import type { ClaimWaits } from './claim/claim-waits.ts';
 import { type ClaimReaders, isDecisiveChange } from './claim/decisive-change.ts';
 import type { DeletionTraces } from './volume/deletion-traces.ts';
 import type { ProvisionInformers } from './cache/informers.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { ownsVolume } from './volume/owns-volume.ts';
 import type { RecentlySaved } from './volume/recently-saved.ts';
 import type { SharedStorage } from './volume/shared-storage.ts';
@@ -26,6 +28,7 @@ export interface WatchHandlersOptions extends ClaimReaders {
   /** As in `VolumeSyncerOptions`. */
   sharedStorage: Pick<SharedStorage, 'changed' | 'forget'> | undefined;
   recentlySaved: RecentlySaved;
+  waits: Pick<ClaimWaits, 'changed'>;
   /** Undefined: nothing is traced. */
   traces: ClaimTraces | undefined;
   /** Undefined: nothing is traced. */
@@ -41,7 +44,7 @@ export class WatchHandlers {
   }
 
   /** Adds the handlers to the caches; objects cached already are delivered as added. */
-  register(): { claims: HandlerRegistration; volumes: HandlerRegistration } {
+  register(): Record<'claims' | 'volumes' | 'classes', HandlerRegistration> {
     const { informers, resyncMs } = this.#options;
     return {
       claims: informers.claims.addHandler(
@@ -63,6 +66,12 @@ export class WatchHandlers {
         },
         { resyncMs },
       ),
+      classes: informers.classes.addHandler({
+        onAdd: ({ metadata }) => this.#options.waits.changed(`class/${metadata.name}`),
+        onUpdate: (old, storageClass) => {
+          if (!sameClass(old, storageClass)) this.#options.waits.changed(`class/${storageClass.metadata.name}`);
+        },
+      }),
     };
   }
 
@@ -116,6 +125,7 @@ export class WatchHandlers {
     if (old !== volume) volumeSyncer.volumeEvent(volume);
     recentlySaved.delete(name);
     sharedStorage?.changed(name);
+    if (old !== undefined && old !== volume) this.#wakeClaims(old, volume);
     if (volumeNeedsSync(volume, { isKnownProvisioner, addFinalizer })) {
       if (shouldDelete(volume, addFinalizer)) deletionTraces?.seen(volume);
       volumeQueue.add(name);
@@ -126,9 +136,22 @@ export class WatchHandlers {
     }
   }
 
+  #wakeClaims(old: PersistentVolume, { metadata, spec, status }: PersistentVolume): void {
+    const { waits } = this.#options;
+    const isReplaced = old.metadata.uid !== metadata.uid;
+    if (isReplaced) waits.changed(`gone/${metadata.name}`);
+    const isSame =
+      old.metadata.deletionTimestamp === metadata.deletionTimestamp &&
+      old.status?.phase === status?.phase &&
+      isDeepStrictEqual(old.spec.claimRef, spec.claimRef);
+    if (isReplaced || !isSame) waits.changed(`volume/${metadata.name}`);
+  }
+
   #onVolumeGone(name: string): void {
-    const { volumeQueue, volumeSyncer, sharedStorage, recentlySaved, deletionTraces } = this.#options;
+    const { volumeQueue, volumeSyncer, sharedStorage, recentlySaved, deletionTraces, waits } = this.#options;
     recentlySaved.delete(name);
+    waits.changed(`gone/${name}`);
+    waits.changed(`volume/${name}`);
     sharedStorage?.changed(name);
     volumeQueue.forget(name);
     volumeSyncer.forget(name);
@@ -154,4 +177,9 @@ export function volumeNeedsSync(
   const { isKnownProvisioner, addFinalizer } = options;
   if (!ownsVolume(volume, isKnownProvisioner)) return false;
   return finalizerUpkeep(volume, addFinalizer) !== undefined || shouldDelete(volume, addFinalizer);
+}
+
+/** Whether attempts with either class do the same. */
+function sameClass({ metadata: { uid }, ...old }: StorageClass, { metadata, ...storageClass }: StorageClass): boolean {
+  return uid === metadata.uid && isDeepStrictEqual(old, storageClass);
 }

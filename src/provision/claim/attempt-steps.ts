@@ -4,12 +4,38 @@ import type { ProvisionError, ProvisionOptions } from '../provisioner.ts';
 
 /** An attempt for a claim ended without a volume and is not retried until something changes. Counted as failed, as in the Go sidecar. */
 export class Stopped {
-  readonly reason: string;
+  /** What has it tried again: see `claimWakes`. */
+  readonly reason: StopReason;
+  /** For the log and for status pages. */
+  readonly message: string;
 
-  constructor(reason: string) {
+  constructor(reason: StopReason, message: string) {
     this.reason = reason;
+    this.message = message;
   }
 }
+
+/**
+ * Why an attempt has stopped.
+ *
+ * - `volume-exists`: a PersistentVolume has the name of the volume.
+ * - `no-block`: the provisioner does not support block volumes.
+ * - `class-differs`: class and claim name different provisioners.
+ * - `served`, `claim-gone`, `node-changed`: the cache showed the claim as it was before.
+ * - `node-removed`: the scheduler is to select another node.
+ * - `ignored`: it is not for this provisioner.
+ * - `abandoned`: the volume was not saved, as the claim does not want it any more, or another process serves it.
+ */
+export type StopReason =
+  | 'volume-exists'
+  | 'no-block'
+  | 'class-differs'
+  | 'served'
+  | 'claim-gone'
+  | 'node-changed'
+  | 'node-removed'
+  | 'ignored'
+  | 'abandoned';
 
 /** An attempt for a claim. */
 export interface Attempt {

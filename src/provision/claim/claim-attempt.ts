@@ -13,6 +13,7 @@ import type { Recorder } from '../../kube/events/recorder.ts';
 import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
 import { claimDecision } from './claim-decision.ts';
+import type { ClaimWaits } from './claim-waits.ts';
 import {
   claimReference,
   claimUid,
@@ -36,8 +37,10 @@ import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
+import { attemptWait } from './waiting-text.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
+import { claimWakes } from '../wakes.ts';
 
 export interface ClaimAttemptOptions {
   provisionerName: string;
@@ -55,6 +58,10 @@ export interface ClaimAttemptOptions {
   volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'isFollowing'>;
   /** Names of volumes that were saved and may not be in the cache yet. */
   recentlySaved: { has(volumeName: string): boolean };
+  /** What the attempts for a claim depend on, until it has a volume. */
+  waits: Pick<ClaimWaits, 'add' | 'delete'>;
+  /** Has the claim synced again after so many milliseconds. */
+  syncAfter: (uid: string, afterMs: number) => void;
   missingClasses: MissingClasses;
   rescheduler: Rescheduler;
   /** In the sidecar the `QueueVolumeStore`. */
@@ -75,9 +82,12 @@ export interface ClaimAttemptOptions {
 /**
  * What an attempt ended with, unless it is to be retried: then it throws. `recovered`: an earlier attempt is recorded, for which no new one
  * is needed: it is settled, or is being saved or revoked in the background. `stopped`: there is no volume, and no retry until something
- * changes.
+ * changes. `held-back`: it was infeasible, and its next attempt is not due; nothing was done.
  */
-export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped';
+export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped' | 'held-back';
+
+/** After which a claim is synced again whose volume was saved, and is not in the cache, which may never show that it is gone; in milliseconds. */
+const unseenMs = 10_000;
 
 export class ClaimAttempt {
   readonly #options: ClaimAttemptOptions;
@@ -88,12 +98,14 @@ export class ClaimAttempt {
 
   /** Safe to repeat at any time. @throws when the claim must be tried again later. */
   async run(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
-    const { steps, logger } = this.#options;
+    const { steps, waits, logger } = this.#options;
+    waits.delete(uid);
     const cached = await this.#currentClaim(uid, signal);
+    if (cached !== undefined && !namesVolume(cached)) waits.add(uid, `class/${className(cached)}`);
     if (steps.hasRecord(uid)) {
       const open = await steps.resume(uid, cached, signal);
       if (open === 'nothing-to-do') return 'recovered';
-      this.#checkNotHeldBack(open.options.claim);
+      if (this.#isHeldBack(open.options.claim)) return 'held-back';
       return this.#outcomeOf(open.options.claim, () => this.#provisionAndSave(open, signal));
     }
     const claim = cached ?? steps.keptClaim(uid);
@@ -101,7 +113,7 @@ export class ClaimAttempt {
       logger.debug({ uid }, 'Claim in work queue no longer exists');
       return 'gone';
     }
-    this.#checkNotHeldBack(claim);
+    if (this.#isHeldBack(claim)) return 'held-back';
     let outcome: ClaimOutcome = 'not-now';
     const storageClass = await this.#classToProvisionWith(claim, signal);
     if (storageClass !== undefined) {
@@ -131,10 +143,10 @@ export class ClaimAttempt {
     return currentClaim(client, claim, signal);
   }
 
-  #checkNotHeldBack(claim: PersistentVolumeClaim): void {
+  #isHeldBack(claim: PersistentVolumeClaim): boolean {
     const storageClass = this.#options.classes.get(className(claim));
-    if (storageClass === undefined) return;
-    this.#options.infeasibleClaims.checkNotHeldBack(claimUid(claim), storageClass.metadata.uid ?? '');
+    if (storageClass === undefined) return false;
+    return this.#options.infeasibleClaims.mustWait(claimUid(claim), storageClass.metadata.uid ?? '');
   }
 
   /**
@@ -176,22 +188,23 @@ export class ClaimAttempt {
 
   /** Counts and times the work: undefined means that the volume is provisioned, `Stopped` that the attempt has stopped. */
   async #outcomeOf(claim: PersistentVolumeClaim, work: () => Promise<Stopped | undefined>): Promise<ClaimOutcome> {
-    const { metrics, clock, logger, lastErrors } = this.#options;
+    const { metrics, clock, logger, lastErrors, waits } = this.#options;
     const labels = metricLabels(claim);
     const startedMs = clock.monotonicMs();
     let stopped: Stopped | undefined;
     try {
       stopped = await work();
     } catch (error) {
-      metrics.provisionFailed(labels);
+      if (attemptWait(error) === undefined) metrics.provisionFailed(labels);
       throw error;
     }
     if (stopped !== undefined) {
       metrics.provisionFailed(labels);
-      lastErrors?.add(claimUid(claim), stopped.reason);
-      logger.debug({ claim: objectKey(claim), reason: stopped.reason }, 'Provisioning stopped');
+      lastErrors?.add(claimUid(claim), stopped.message, claimWakes[stopped.reason].once);
+      logger.debug({ claim: objectKey(claim), reason: stopped.message }, 'Provisioning stopped');
       return 'stopped';
     }
+    waits.delete(claimUid(claim));
     lastErrors?.delete(claimUid(claim));
     metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
     return 'provisioned';
@@ -208,12 +221,14 @@ export class ClaimAttempt {
   ): Promise<Stopped | undefined> {
     const { provisioner, provisionerName, isKnownProvisioner, volumes, recentlySaved, recorder, client } =
       this.#options;
+    const { waits, syncAfter } = this.#options;
     const reportFailure = (message: string): void =>
       recorder.event(claimReference(claim), 'Warning', failedReason, message);
 
     const { isFollowing } = volumes;
     const cached = volumes.get(volumeName);
     const isKnown = cached !== undefined || recentlySaved.has(volumeName);
+    if (isKnown) waits.add(claimUid(claim), `gone/${volumeName}`);
     // the API server may have been restored from a backup without the volume: no event would bring the claim back
     const existing = isKnown && !isFollowing ? await storedVolume(client, volumeName, signal) : cached;
     if (existing !== undefined || (isKnown && isFollowing)) {
@@ -222,7 +237,8 @@ export class ClaimAttempt {
           `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`,
         );
       }
-      return new Stopped(`volume ${volumeName} exists already`);
+      if (cached === undefined) syncAfter(claimUid(claim), unseenMs);
+      return new Stopped('volume-exists', `volume ${volumeName} exists already`);
     }
     const unbound = volumes
       .byIndex(unboundForIndex, claimUid(claim))
@@ -230,6 +246,7 @@ export class ClaimAttempt {
     if (unbound !== undefined) {
       // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
       const { name } = unbound.metadata;
+      waits.add(claimUid(claim), `gone/${name}`);
       throw new Error(
         `PersistentVolume ${JSON.stringify(name)} was created for the claim, which is not bound to it yet`,
       );
@@ -237,14 +254,14 @@ export class ClaimAttempt {
     if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
       const message = `${provisionerName} does not support block volume provisioning`;
       reportFailure(message);
-      return new Stopped(message);
+      return new Stopped('no-block', message);
     }
     if (!isKnownProvisioner(storageClass.provisioner)) {
       const { name } = storageClass.metadata;
       const requested = requestedProvisioner(claim) ?? '';
       const message = `StorageClass ${JSON.stringify(name)} names provisioner ${JSON.stringify(shortValue(storageClass.provisioner))}, and the claim asks for ${JSON.stringify(shortValue(requested))}. Nothing is provisioned until both agree`;
       reportFailure(message);
-      return new Stopped(message);
+      return new Stopped('class-differs', message);
     }
     return undefined;
   }
@@ -276,9 +293,11 @@ export class ClaimAttempt {
     return undefined;
   }
 
-  /** @throws {ProvisionError} for a retry. */
+  /** @throws {ProvisionError} for a retry, and an error for which the claim waits. */
   async #afterFailure(error: unknown, options: ProvisionOptions, signal: AbortSignal): Promise<Stopped> {
-    if (error instanceof IgnoredError || error instanceof VolumeAbandonedError) return new Stopped(error.message);
+    if (error instanceof IgnoredError) return new Stopped('ignored', error.message);
+    if (error instanceof VolumeAbandonedError) return new Stopped('abandoned', error.message);
+    if (attemptWait(error) !== undefined) throw error;
     const { observer, steps } = this.#options;
     const failure = toProvisionError(error);
     observer.onProvisionFailed(failure, options);

@@ -82,12 +82,13 @@ export function claimProgress(claim: PersistentVolumeClaim, parts: ClaimProgress
   if (!parts.isKnownProvisioner(provisioner)) return undefined;
   const uid = claimUid(claim);
   const state = parts.stateOf(uid);
+  const lastError = parts.lastError(uid);
   const step = stepOf(claim, state, parts);
   return {
     ...identityOf(claim),
     step,
-    failures: parts.failures(uid),
-    lastError: parts.lastError(uid),
+    failures: lastError?.kind === 'waiting' ? 0 : parts.failures(uid),
+    lastError,
     syncingForMs: state.state === 'processing' ? state.forMs : undefined,
     nextTryInMs: state.state === 'delayed' && step !== 'volume-made' ? state.inMs : undefined,
     wait: parts.wait(uid),

@@ -1,25 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
-import { shortValue } from '../../base/short-value.ts';
 
 /** How long an infeasible claim is held back, in milliseconds; fixed, as in the Go sidecar. */
 export const heldBackMs = 300_000;
-
-/** Max length of the error that is repeated in log lines, in characters. */
-const maxProblemLength = 1000;
-
-/** The claim is not tried again yet. */
-export class HeldBackError extends Error {
-  override readonly name = 'HeldBackError';
-  /** The error of the attempt that failed for good. */
-  readonly problem: string;
-
-  constructor(claimUid: string, problem: string) {
-    super(
-      `skipping volume provisioning for pvc ${claimUid}, because provisioning previously failed with infeasible error: ${problem}`,
-    );
-    this.problem = problem;
-  }
-}
 
 /**
  * Claims whose provisioning can never succeed unchanged (the driver returned InvalidArgument): no new attempt for five
@@ -27,27 +9,31 @@ export class HeldBackError extends Error {
  */
 export class InfeasibleClaims {
   readonly #clock: Clock;
-  readonly #entries = new Map<string, { untilMs: number; classUid: string; problem: string }>();
+  readonly #entries = new Map<string, { untilMs: number; classUid: string }>();
 
   constructor(options: { clock: Clock }) {
     this.#clock = options.clock;
   }
 
-  /** @param problem - why it is infeasible. */
-  add(claimUid: string, classUid: string, problem: string): void {
+  add(claimUid: string, classUid: string): void {
     this.#sweep();
     if (this.#entries.has(claimUid)) return;
     const untilMs = this.#clock.monotonicMs() + heldBackMs;
-    this.#entries.set(claimUid, { untilMs, classUid, problem: shortValue(problem, maxProblemLength) });
+    this.#entries.set(claimUid, { untilMs, classUid });
   }
 
-  /** To be called before an attempt; another class UID ends the wait at once. @throws {HeldBackError} while the claim must wait. */
-  checkNotHeldBack(claimUid: string, classUid: string): void {
+  /** To be called before an attempt; another class UID ends the wait at once. @returns whether the claim must wait. */
+  mustWait(claimUid: string, classUid: string): boolean {
     const entry = this.#entries.get(claimUid);
-    if (entry === undefined) return;
-    if (entry.classUid === classUid && entry.untilMs > this.#clock.monotonicMs())
-      throw new HeldBackError(claimUid, entry.problem);
+    if (entry === undefined) return false;
+    if (entry.classUid === classUid && this.leftMs(claimUid) > 0) return true;
     this.#entries.delete(claimUid);
+    return false;
+  }
+
+  /** For how long the claim must wait unless its class is recreated, in milliseconds; 0: not at all. */
+  leftMs(claimUid: string): number {
+    return Math.max((this.#entries.get(claimUid)?.untilMs ?? -Infinity) - this.#clock.monotonicMs(), 0);
   }
 
   /** The claim is gone, or has a volume. */

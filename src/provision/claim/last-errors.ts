@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { HeldBackError } from './infeasible-claims.ts';
 import { waitingText } from './waiting-text.ts';
 
 /** Why the last attempt for a claim ended without a volume, or why the last attempt to delete a volume failed. */
@@ -13,6 +12,8 @@ export interface LastError {
   readonly atMs: number;
   /** What the error means, such as `class-not-found`; undefined: unknown. */
   readonly cause?: string | undefined;
+  /** What has to change before the next attempt, which is not scheduled; undefined: it is scheduled. */
+  readonly once?: string | undefined;
   /** When the first of the consecutive attempts that failed, or waited, ended; in the same unit. */
   readonly sinceMs: number;
 }
@@ -47,10 +48,9 @@ export class LastErrors {
     this.#maxLength = isShort ? shortLength : maxMessageLength;
   }
 
-  /** Notes an error. A claim that is held back keeps the error that caused it. */
-  add(uid: string, error: unknown): void {
+  /** Notes an error. @param once - as in `LastError`. */
+  add(uid: string, error: unknown, once?: string): void {
     const known = this.#errors.get(uid);
-    if (error instanceof HeldBackError && known !== undefined) return;
     const waiting = waitingText(error);
     const message = waiting ?? (error instanceof Error ? error.message : String(error));
     const kind = waiting === undefined ? 'failed' : 'waiting';
@@ -62,6 +62,7 @@ export class LastErrors {
       cause: this.#meaningOf?.(message, error)?.cause,
       atMs,
       sinceMs: known?.kind === kind ? known.sinceMs : atMs,
+      ...(once !== undefined && { once }),
     });
     if (this.#errors.size <= this.#maxErrors) return;
     for (const oldest of this.#errors.keys()) {

@@ -43,7 +43,7 @@ export async function handleFailure(
   if (failure.infeasible) {
     reportFailure(`Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`);
     const classUid = classes.get(className(claim))?.metadata.uid;
-    if (classUid !== undefined) infeasibleClaims.add(claimUid(claim), classUid, failure.message);
+    if (classUid !== undefined) infeasibleClaims.add(claimUid(claim), classUid);
     return failure;
   }
   reportFailure(failure.message);
@@ -54,7 +54,7 @@ export async function handleFailure(
       { claim: objectKey(claim), ...(cause !== undefined && { cause, cure }), err: failure },
       'Another node is to be selected for the claim',
     );
-    return new Stopped(`another node is to be selected: ${failure.message}`);
+    return new Stopped('node-removed', `another node is to be selected: ${failure.message}`);
   }
   return failure;
 }

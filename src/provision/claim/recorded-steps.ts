@@ -12,6 +12,7 @@ import { orderOf } from '../../kube/client/resource-version.ts';
 import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { nodeName } from '../cache/cached-claim.ts';
 import { claimReference, claimUid, selectedNode } from './claim-fields.ts';
+import type { ClaimWaits } from './claim-waits.ts';
 import { claimWish } from './claim-wish.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { DeletionGuard } from '../revoke/deletion-guard.ts';
@@ -36,7 +37,7 @@ import { waitingText } from './waiting-text.ts';
 /** How long the journal may keep a claim waiting before an event says so, in milliseconds. */
 const journalPatienceMs = 30_000;
 
-const claimGone = new Stopped('the claim was deleted meanwhile');
+const claimGone = new Stopped('claim-gone', 'the claim was deleted meanwhile');
 
 export interface RecordedStepsOptions {
   /** In the sidecar the `CsiProvisioner`. */
@@ -53,6 +54,7 @@ export interface RecordedStepsOptions {
   recentlyServedClaims: Pick<RecentlySaved, 'has'>;
   isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
+  waits: Pick<ClaimWaits, 'add' | 'delete'>;
   client: KubeClient;
   recorder: Recorder;
   permit: Permit | undefined;
@@ -108,7 +110,7 @@ export class RecordedSteps implements AttemptSteps {
     intent.revoking = false;
     if (store.isUnsaved(record.volume.name)) return 'nothing-to-do';
     try {
-      intents.checkName(claimUid(claim), record.volume.name);
+      this.#checkName(claimUid(claim), record.volume.name);
       if (await closeIfServed(this.#options, intent, claim, signal)) return 'nothing-to-do';
       await intents.takeOver(intent, signal);
     } catch (error) {
@@ -128,13 +130,13 @@ export class RecordedSteps implements AttemptSteps {
     const { guard, intents, recentlyServedClaims } = this.#options;
     try {
       intents.checkDrain();
-      intents.checkName(claimUid(claim), volumeName);
+      this.#checkName(claimUid(claim), volumeName);
     } catch (error) {
       throw this.#reportWaiting(claim, error);
     }
     if (!recentlyServedClaims.has(claimUid(claim))) return undefined;
     const wish = await guard.wish({ claim: namesOf(claim) }, signal);
-    return wish === 'wanted' ? undefined : new Stopped('the claim has its volume, or is gone');
+    return wish === 'wanted' ? undefined : new Stopped('served', 'the claim has its volume, or is gone');
   }
 
   async provision({ options, intent: recorded }: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
@@ -159,7 +161,7 @@ export class RecordedSteps implements AttemptSteps {
     intent.plannedNode = nodeName(claim);
     if (cached === undefined || nodeName(cached) !== intent.plannedNode) {
       intents.close(intent);
-      return cached === undefined ? claimGone : new Stopped('another node was selected meanwhile');
+      return cached === undefined ? claimGone : new Stopped('node-changed', 'another node was selected meanwhile');
     }
     return this.#create(intent, signal);
   }
@@ -267,6 +269,17 @@ export class RecordedSteps implements AttemptSteps {
 
   #cached({ record }: Intent): PersistentVolumeClaim | undefined {
     return this.#options.claims.byIndex(uidIndex, record.claim.uid)[0];
+  }
+
+  /** @throws as `Intents.checkName`; then the claim is synced again when the name is free. */
+  #checkName(uid: string, name: string): void {
+    const { intents, waits } = this.#options;
+    try {
+      intents.checkName(uid, name);
+    } catch (error) {
+      waits.add(uid, `name/${name}`);
+      throw error;
+    }
   }
 
   /** Records an event on the claim if the error means that it waits for something else. @returns the error. */

@@ -3,6 +3,7 @@ import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { existingWhole, isReservedFor } from '../volume/existing-volume.ts';
+import type { ClaimWaits } from './claim-waits.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
@@ -21,6 +22,7 @@ export interface ServedIntentOptions {
   intents: Intents;
   revoker: Pick<Revoker, 'closeNowOrAfterLateCalls'>;
   volumes: Lister<PersistentVolume>;
+  waits: Pick<ClaimWaits, 'add' | 'delete'>;
   client: KubeClient;
   recorder: Recorder;
 }
@@ -38,12 +40,14 @@ export async function closeIfServed(
   claim: PersistentVolumeClaim,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { volumes, client, intents, revoker } = options;
+  const { volumes, client, intents, revoker, waits } = options;
   const { nameTaken = false } = intent.record;
   const { name } = intent.record.volume;
+  waits.add(intent.record.claim.uid, `volume/${name}`);
   // after a conflict the name is free only once the API server, not just the cache, has no such volume
   const existing = volumes.get(name) ?? (nameTaken ? await storedVolume(client, name, signal) : undefined);
   if (existing === undefined) {
+    waits.delete(intent.record.claim.uid, `volume/${name}`);
     intents.setNameTaken(intent, false);
     return false;
   }

@@ -13,6 +13,7 @@ import { Rescheduler } from './rescheduler.ts';
 import type { RunOptions } from '../run-options.ts';
 import { runWorkers } from '../run-workers.ts';
 import { meaningFields } from '../text-meaning.ts';
+import { attemptWait } from './waiting-text.ts';
 
 export interface ClaimSyncerOptions extends Omit<ClaimAttemptOptions, 'missingClasses' | 'rescheduler'> {
   claimQueue: WorkQueue;
@@ -37,6 +38,8 @@ export class ClaimSyncer {
   readonly #attempt: ClaimAttempt;
   /** UIDs of claims whose sync is under way. */
   readonly #syncing = new Set<string>();
+  /** UIDs of claims whose last sync has found that something else has to end first. */
+  readonly #waiting = new Set<string>();
   readonly #missingClasses: MissingClasses;
   readonly #rescheduler: Rescheduler;
 
@@ -58,7 +61,7 @@ export class ClaimSyncer {
 
   /** Works until it is stopped, then finishes what is under way. To be called once. */
   async run({ workers, ...limits }: ClaimWorkersOptions): Promise<void> {
-    const { claimQueue, claimOrder, traces, lastErrors, meaningOf, clock, logger } = this.#options;
+    const { claimQueue, claimOrder, traces, infeasibleClaims, lastErrors, meaningOf, clock, logger } = this.#options;
     await runWorkers({
       ...limits,
       queue: claimQueue,
@@ -68,15 +71,27 @@ export class ClaimSyncer {
         try {
           const attempt = (): Promise<ClaimOutcome> => this.#attempt.run(uid, signal);
           const outcome = traces === undefined ? await attempt() : await traces.attempt(uid, attempt);
+          this.#waiting.delete(uid);
           if (outcome === 'provisioned') claimOrder.succeeded(uid);
+          if (outcome !== 'held-back') return outcome;
+          claimQueue.addAfter(uid, infeasibleClaims.leftMs(uid));
+          return 'waits';
         } catch (error) {
           lastErrors?.add(uid, error);
-          throw error;
+          if (attemptWait(error) === undefined) {
+            if (this.#waiting.delete(uid)) claimQueue.forget(uid); // what it waited for were no failures
+            throw error;
+          }
+          this.#waiting.add(uid);
+          claimQueue.addRateLimited(uid);
+          logger.debug({ ...this.#describe(uid), err: error }, 'The claim waits');
+          return 'waits';
         } finally {
           this.#syncing.delete(uid);
           this.#forgetIfDone(uid); // not `settle`, as the queue still counts the failures of the claim
         }
       },
+      minPauseMs: (uid) => infeasibleClaims.leftMs(uid),
       onGiveUp: (uid) => this.#giveUp(uid),
       what: 'claim',
       describe: (uid) => this.#describe(uid),
@@ -118,6 +133,8 @@ export class ClaimSyncer {
     if (this.#syncing.has(uid) || this.isInProgress(uid)) return false; // the end of the sync calls this again
     const claim = this.#cached(uid);
     if (claim !== undefined && !namesVolume(claim)) return false;
+    this.#waiting.delete(uid);
+    this.#options.waits.delete(uid);
     this.#missingClasses.forget(uid);
     this.#options.lastErrors?.delete(uid);
     this.#options.traces?.settled(uid);

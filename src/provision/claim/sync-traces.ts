@@ -5,7 +5,7 @@ import { type Span, type SpanAttributes, type Tracer, withinSpan } from '../../b
 const maxTraces = 20_000;
 
 /** Outcomes of attempts that did nothing for the object: it waits for something else, or another instance serves it. */
-const idleOutcomes: ReadonlySet<string> = new Set(['not-now', 'ignored']);
+const idleOutcomes: ReadonlySet<string> = new Set(['not-now', 'ignored', 'held-back']);
 /** Ended spans of such attempts that are kept until something is done. */
 const maxHeld = 20;
 

@@ -16,8 +16,12 @@ export class IntentIndex {
   readonly #byName = new Map<string, Set<string>>();
   readonly #phases = noRecords();
 
-  constructor(metrics: JournalMetrics) {
+  readonly #onNameFree: ((volumeName: string) => void) | undefined;
+
+  /** @param onNameFree - called with the name of a volume that `checkName` may allow from now on. */
+  constructor(metrics: JournalMetrics, onNameFree?: (volumeName: string) => void) {
     this.#metrics = metrics;
+    this.#onNameFree = onNameFree;
     metrics.oldestCreatedAtMs(() => this.#oldestMs());
   }
 
@@ -68,6 +72,7 @@ export class IntentIndex {
     if (holders?.size === 0) this.#byName.delete(volume.name);
     this.#phases[phase] -= 1;
     this.#metrics.records(this.#phases);
+    this.#onNameFree?.(volume.name);
     return true;
   }
 
@@ -79,6 +84,7 @@ export class IntentIndex {
     if (!isOpen) return false;
     this.#phases[record.phase] += 1;
     this.#metrics.records(this.#phases);
+    if (record.phase === 'unproved') this.#onNameFree?.(record.volume.name);
     return true;
   }
 

@@ -37,6 +37,8 @@ export interface IntentsOptions extends LateCallsOptions {
   volumeLog: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
   logger: Logger;
   metrics: JournalMetrics;
+  /** As of `IntentIndex`. */
+  onNameFree?: ((volumeName: string) => void) | undefined;
 }
 
 /** How much of a backend's text a record may hold, in characters. */
@@ -59,7 +61,7 @@ export class Intents {
 
   constructor(options: IntentsOptions) {
     this.#options = options;
-    this.#open = new IntentIndex(options.metrics);
+    this.#open = new IntentIndex(options.metrics, options.onNameFree);
     options.metrics.waiting(() => this.#waiting());
     this.#closed = new RecentlyClosed(options.clock);
     this.lateCalls = new LateCalls(options);

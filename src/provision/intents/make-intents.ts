@@ -14,7 +14,7 @@ export interface IntentParts {
 
 export function makeIntents(
   base: Pick<ControllerBase, 'provisioner' | 'transport' | 'abort' | 'journalMetrics' | 'clock' | 'logger'>,
-  { journal, maxCallMs }: { journal: IntentJournal; maxCallMs: number },
+  { journal, maxCallMs, onNameFree }: { journal: IntentJournal; maxCallMs: number; onNameFree: (name: string) => void },
 ): IntentParts {
   const { provisioner, journalMetrics: metrics } = base;
   const progress = isRecoverable(provisioner) ? provisioner.progress : undefined;
@@ -25,7 +25,7 @@ export function makeIntents(
     onHole: () => reader.fill(),
     onRewound: () => intents.lostHistory(),
   });
-  const intents: Intents = new Intents({ ...base, journal, volumeLog: log, maxCallMs, progress, metrics });
+  const intents: Intents = new Intents({ ...base, journal, volumeLog: log, maxCallMs, progress, metrics, onNameFree });
   const reader = new VolumeLogReader({ ...base, log, neededVersions: () => intents.neededVersions() });
   return { intents, log, reader };
 }

@@ -352,40 +352,41 @@ describe('a claim that can never succeed', () => {
   const infeasible = (state: ProvisioningState = 'finished'): ProvisionError =>
     new ProvisionError('bad parameter', { state, infeasible: true });
 
-  /** Lets pauses pass until the second call; returns the time it came at. */
-  async function untilSecondCall(rig: Rig, clock: ManualClock, uid: string): Promise<number> {
-    while (rig.provisioner.provisions.length < 2) await passPause(rig, clock, uid);
-    return clock.monotonicMs();
-  }
-
-  for (const { title, limiter, secondCallMs } of [
+  for (const { title, limiter } of [
     {
-      title: 'an infeasible claim is held back for five minutes, with the default back-off until 465 s',
+      title: 'is called for again after five minutes, with the default back-off',
       limiter: new MaxOfLimiter([
         new ExponentialLimiter({ baseMs: 15_000, maxMs: 1_000_000 }),
         new BucketLimiter({ qps: 10, burst: 100, clock: systemClock }),
       ]),
-      secondCallMs: 465_000,
     },
     {
-      title: 'an infeasible claim is held back with the back-off of the CSI flags until 511 s',
+      title: 'is called for again after five minutes, with the back-off of the CSI flags',
       limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 }),
-      secondCallMs: 511_000,
     },
     {
-      title: 'a short maximum back-off does not shorten the five minutes of an infeasible claim',
+      title: 'is called for again after five minutes, however short the maximum back-off is',
       limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }),
-      secondCallMs: 300_000,
     },
   ]) {
     test(title, async () => {
-      const { rig, clock, uid } = await scene({ limiter, controller: { failedProvisionThreshold: 0 } });
+      const { rig, clock } = await scene({
+        limiter,
+        controller: { failedProvisionThreshold: 0, keepLastErrors: true },
+      });
       await using _rig = rig;
       rig.provisioner.provisionSteps.push(infeasible());
       await rig.start();
-      assert.equal(await untilSecondCall(rig, clock, uid), secondCallMs);
+      await clock.advance(299_999);
+      await rig.settle();
+      assert.equal(rig.provisioner.provisions.length, 1);
+      const { failures, nextTryInMs, step } = rig.controller.status.waitingClaim('ns/a')?.progress ?? {};
+      assert.deepEqual({ failures, nextTryInMs, step }, { failures: 1, nextTryInMs: 1, step: 'retrying' });
+      await clock.advance(1);
+      await rig.until('the volume', () => rig.volumes.length === 1);
       await rig.stop();
-      assert.deepEqual(rig.metrics.totals, { pf: 1, pt: 1 }, 'syncs that were held back are not counted');
+      assert.deepEqual(rig.metrics.totals, { pf: 1, pt: 1 }, 'one call has failed');
+      assert.equal(rig.log.filter(({ message }) => message === 'Error syncing claim, trying again').length, 1);
       const [failure, ...more] = rig.events.filter(({ type }) => type === 'Warning');
       assert.deepEqual(more, []);
       assert.equal(failure?.count, 1);
@@ -396,32 +397,32 @@ describe('a claim that can never succeed', () => {
     });
   }
 
-  test('a recreated class ends the wait at the next try', async () => {
-    const { rig, clock, uid } = await scene();
+  test('a recreated class ends the wait at once', async () => {
+    const { rig } = await scene();
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(infeasible());
     await rig.start();
-    await passPause(rig, clock, uid);
-    assert.equal(rig.provisioner.provisions.length, 1);
     rig.api.delete(resource.classes, { name: 'c1' });
     rig.addClass();
-    await rig.until('the new class in the cache', () => rig.classInCache('c1') === rig.class('c1')?.metadata.uid);
-    await passPause(rig, clock, uid);
-    await rig.stop();
+    await rig.until('the volume', () => rig.volumes.length === 1);
     assert.equal(rig.provisioner.provisions.length, 2);
-    assert.equal(rig.volumes.length, 1);
   });
 
-  test('an edit of the claim does not end the wait', async () => {
-    const { rig, uid } = await scene();
+  test('a look at the claim before its time neither ends the wait nor counts as a failure', async () => {
+    const { rig, clock, uid } = await scene({ controller: { keepLastErrors: true } });
     await using _rig = rig;
     rig.provisioner.provisionSteps.push(infeasible());
     await rig.start();
-    rig.touchClaim();
-    await rig.synced(uid, 2);
-    await rig.stop();
+    await clock.advance(100_000);
+    for (let look = 0; look < 3; look++) {
+      rig.controller.wakeClaim(uid);
+      await rig.settle();
+    }
     assert.equal(rig.provisioner.provisions.length, 1);
-    assert.deepEqual(rig.limiter.delays(uid), [1000, 2000], 'the sync that was held back lengthens the pause');
+    const { failures, nextTryInMs } = rig.controller.status.waitingClaim('ns/a')?.progress ?? {};
+    assert.deepEqual({ failures, nextTryInMs }, { failures: 1, nextTryInMs: 200_000 });
+    assert.deepEqual(rig.limiter.delays(uid), [1000]);
+    assert.equal(rig.log.filter(({ message }) => message.startsWith('Error syncing claim')).length, 1);
   });
 
   test('an infeasible claim keeps its node, though the driver asks for another one', async () => {
@@ -447,7 +448,8 @@ describe('a claim that can never succeed', () => {
     await passPause(rig, clock, uid);
     rig.deleteClaim();
     await rig.settle();
-    await passPause(rig, clock, uid);
+    await clock.advance(300_000);
+    await rig.settle();
     assert.equal(rig.provisioner.provisions.length, 2);
     assert.deepEqual(rig.limiter.syncs(uid).at(-1), { end: 'done' });
   });
