@@ -8,14 +8,20 @@ import type { PersistentVolume } from '../objects.ts';
  */
 export const maxStalenessMs = 2000;
 
+/** By how much the API server's clock may seem to be ahead before no event says any more how late it is, in milliseconds. */
+const maxAheadMs = 1000;
+
 /**
  * How far the cache of volumes has come, by the latest lastPhaseTransitionTime seen: all volumes arrive over one watch, in
- * order. So while many are released, those that wait in the queue need no live read.
+ * order. So while many are released, those that wait in the queue need no live read. Where the API server's clock is ahead, each
+ * is read live.
  */
 export class CacheFreshness {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
   /** Changes until then are in the cache. */
   #reachedAt: Moment | undefined;
+  /** The API server's clock is ahead, by how much is not known: an event that is late looks like one that is not. */
+  #isAhead = false;
 
   constructor(clock: Pick<Clock, 'monotonicMs' | 'wallMs'>) {
     this.#clock = clock;
@@ -25,7 +31,9 @@ export class CacheFreshness {
   note({ status }: PersistentVolume): void {
     if (status?.lastPhaseTransitionTime === undefined) return;
     const now = momentOf(this.#clock);
-    const ageMs = Math.max(now.wallMs - Date.parse(status.lastPhaseTransitionTime), 0); // clocks differ
+    const sinceMs = now.wallMs - Date.parse(status.lastPhaseTransitionTime);
+    if (sinceMs < -maxAheadMs) this.#isAhead = true;
+    const ageMs = Math.max(sinceMs, 0);
     const at = { monotonicMs: now.monotonicMs - ageMs, wallMs: now.wallMs - ageMs };
     if (at.monotonicMs > (this.#reachedAt?.monotonicMs ?? -Infinity)) this.#reachedAt = at;
   }
@@ -33,6 +41,10 @@ export class CacheFreshness {
   /** Whether the cache has caught up for this volume. Always true without lastPhaseTransitionTime (before Kubernetes 1.29). */
   isFresh({ status }: PersistentVolume): boolean {
     if (status?.lastPhaseTransitionTime === undefined) return true;
-    return this.#reachedAt !== undefined && passedMs(this.#reachedAt, momentOf(this.#clock)) <= maxStalenessMs;
+    return (
+      !this.#isAhead &&
+      this.#reachedAt !== undefined &&
+      passedMs(this.#reachedAt, momentOf(this.#clock)) <= maxStalenessMs
+    );
   }
 }

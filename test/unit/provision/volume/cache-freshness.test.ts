@@ -39,11 +39,31 @@ describe('whether the cache of volumes is fresh', () => {
     assert.equal(after(11_001).isFresh(changed(0)), false);
   });
 
-  test('a time in the future counts as the present', () => {
+  test('a clock of the API server that is ahead by up to a second counts as equal', () => {
     const { after } = scene();
-    after(0).note(changed(3_600_000));
-    assert.equal(after(2000).isFresh(changed(3_600_000)), true);
-    assert.equal(after(2001).isFresh(changed(3_600_000)), false);
+    after(0).note(changed(1000));
+    assert.equal(after(2000).isFresh(changed(1000)), true);
+    assert.equal(after(2001).isFresh(changed(1000)), false);
+  });
+
+  for (const { title, aheadMs, lateMs } of [
+    { title: 'that is less late than the clock is ahead', aheadMs: 600_000, lateMs: 300_000 },
+    { title: 'that is as late as the clock is ahead', aheadMs: 600_000, lateMs: 600_000 },
+    { title: 'that is later than the clock is ahead', aheadMs: 600_000, lateMs: 601_500 },
+  ]) {
+    test(`where the clock of the API server is ahead, an event ${title} does not make it fresh`, () => {
+      const { after } = scene();
+      after(0).note(changed(aheadMs)); // in time
+      const late = changed(10_000 + aheadMs);
+      after(10_000 + lateMs).note(late);
+      assert.equal(after(10_000 + lateMs).isFresh(late), false);
+    });
+  }
+
+  test('the first event that shows that the clock of the API server is ahead does not make it fresh', () => {
+    const { after } = scene();
+    after(300_000).note(changed(600_000));
+    assert.equal(after(300_000).isFresh(changed(600_000)), false);
   });
 
   for (const setMs of [-3_600_000, 3_600_000]) {
