@@ -77,6 +77,8 @@ export interface ClaimFacts {
   history?: History | undefined;
   /** Milliseconds until the next attempt, as the provisioner itself knows it. */
   nextAttemptInMs?: number | undefined;
+  /** What has to change before the next attempt; undefined: it comes by itself, or that is not known. */
+  nextAttemptOnce?: string | undefined;
 }
 
 export interface ClaimReadOptions {

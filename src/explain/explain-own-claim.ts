@@ -24,7 +24,8 @@ export function explainOwnClaim(waiting: WaitingClaim, known: OwnKnowledge): Exp
 function ownFacts({ claim, progress, storageClass, volume }: WaitingClaim, known: OwnKnowledge): ClaimFacts {
   const { nowMs, unreadiness, nodes } = known;
   const { className, lastError, failures, syncingForMs, nextTryInMs: nextAttemptInMs } = progress;
-  const { message: text = '', atMs = 0, sinceMs = 0, cause } = lastError ?? {};
+  const { message: text = '', atMs = 0, sinceMs = 0, cause, once } = lastError ?? {};
+  const isScheduled = nextAttemptInMs !== undefined || progress.step === 'queued';
   const last: Recorded = { text, atMs, sinceMs, cause, count: Math.max(failures, 1) };
   const isUntried = lastError === undefined && syncingForMs === undefined;
   const begunMs = nowMs - (syncingForMs ?? 0);
@@ -42,6 +43,7 @@ function ownFacts({ claim, progress, storageClass, volume }: WaitingClaim, known
       started: syncingForMs === undefined ? undefined : { text: '', atMs: begunMs, sinceMs: begunMs, count: 1 },
     },
     nextAttemptInMs,
+    nextAttemptOnce: isScheduled ? undefined : once,
     source: sourceOf(claim),
     ...(isUntried && { unreadiness }),
     ...(nodes !== undefined &&

@@ -35,7 +35,8 @@ export function failedHolding({ failed, next }: FailedAttempt, facts: ClaimFacts
 }
 
 /** The pause doubles with each failure. */
-function nextAttempt(failed: Recorded, { nowMs, nextAttemptInMs }: ClaimFacts): string {
+function nextAttempt(failed: Recorded, { nowMs, nextAttemptInMs, nextAttemptOnce }: ClaimFacts): string {
+  if (nextAttemptOnce !== undefined) return `the next attempt comes once ${nextAttemptOnce}`;
   const slow = failed.text.includes('infeasible error');
   const pauseMs = slow ? retryMaxMs : Math.min(retryMaxMs, retryStartMs * 2 ** Math.min(failed.count, 20));
   const leftMs = nextAttemptInMs ?? failed.atMs + pauseMs - nowMs;
