@@ -3,6 +3,7 @@ import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import { provisionerIdentity } from '../csi/identity.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import type { ReferenceGrant } from '../provision/reference-grant.ts';
+import type { PlanWaits } from '../csi/plan-waits.ts';
 import type { OpenSource } from '../csi/sources/open-source.ts';
 import type { TopologyHook } from '../csi/topology/topology-hook.ts';
 import type { Lister } from '../kube/cache/lister.ts';
@@ -18,6 +19,7 @@ export function provisionerSettings(
     attributesClasses: AttributesClassesFeature;
     topology: TopologyHook | undefined;
     plannedSources: () => Iterable<OpenSource>;
+    planWaits: PlanWaits;
   },
 ): CsiProvisionerOptions {
   const { provisioning, featureGates } = config;
@@ -54,6 +56,7 @@ export function provisionerSettings(
     attributesClasses: parts.attributesClasses.api,
     topology: parts.topology,
     plannedSources: parts.plannedSources,
+    planWaits: parts.planWaits,
     migration: driverMigration(driver.name),
   };
 }

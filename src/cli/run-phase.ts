@@ -1,12 +1,15 @@
 /** What runs while this instance leads, or always without leader election: CSI provisioner, controller, features. */
 import { capacityObserver } from '../capacity/capacity-observer.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
+import { PlanWaits } from '../csi/plan-waits.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
 import { volumeName } from '../csi/create/volume-name.ts';
 import { textMeaning } from '../explain/causes/causes.ts';
+import type { Informer } from '../kube/cache/informer.ts';
+import type { KubeObject } from '../kube/kube-object.ts';
 import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/queue/rate-limiter.ts';
@@ -27,10 +30,10 @@ import { cloneProtectionFeature } from './features/clone-protection-feature.ts';
 import { goneNodesFeature } from './features/gone-nodes-feature.ts';
 import { nodeDeploymentFeature } from './features/node-deployment-feature.ts';
 import { otherJournalsFeature } from './features/other-journals-feature.ts';
-import { grantsFeature } from './features/reference-grants-feature.ts';
+import { type GrantsFeature, grantsFeature } from './features/reference-grants-feature.ts';
 import { snapshotSweepFeature } from './features/snapshot-sweep-feature.ts';
 import { startGarbageFeature } from './features/start-garbage-feature.ts';
-import { topologyFeature } from './features/topology-feature.ts';
+import { type TopologyFeature, topologyFeature } from './features/topology-feature.ts';
 import { fieldManager } from './kubernetes.ts';
 import { provisionerSettings } from './provisioner-settings.ts';
 import type { FeatureOptions, RunPhaseOptions } from './run-phase-options.ts';
@@ -51,8 +54,10 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const attributesClasses = attributesClassesFeature(parts);
   const topology = topologyFeature(parts);
   const plannedSources = (): Iterable<OpenSource> => openSources(controller.openPlans()); // called when it is there
+  using planWaits = planWaitsOf(parts, { grants, topology });
   const settings = provisionerSettings(parts, {
     plannedSources,
+    planWaits,
     attachments,
     grants: grants?.grants,
     attributesClasses,
@@ -64,6 +69,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   options.status?.follow(controller.status, topology.nodes);
   options.causes?.follow(controller.status);
   attachments.onDetached((name) => controller.wakeVolume(name));
+  planWaits.onClaimChanged((uid) => controller.wakeClaim(uid));
   node?.onClaimChanged((uid) => controller.wakeClaim(uid));
   using _back = driver.onReconnected(() => {
     controller.retryFailed();
@@ -101,6 +107,18 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     audit,
   ];
   await runFeatures(features, { caches, shutdown, abort, clock, logger });
+}
+
+/** What is watched in any case: no cache is only for this. */
+function planWaitsOf(
+  { informers, clock }: FeatureOptions,
+  { grants, topology }: { grants: GrantsFeature | undefined; topology: TopologyFeature },
+): PlanWaits {
+  const planWaits = new PlanWaits({ clock });
+  planWaits.followClaims(informers.claims);
+  if (grants !== undefined) planWaits.follow(grants.grants, 'grants');
+  for (const nodes of Object.values(topology.nodes ?? {})) planWaits.follow(nodes as Informer<KubeObject>, 'nodes');
+  return planWaits;
 }
 
 function informersFor({

@@ -8,6 +8,7 @@ import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.t
 import type { VolumeAttachment } from './attachments.ts';
 import type { ControllerCalls } from './csi-calls.ts';
 import type { DriverCapabilities } from './driver-info.ts';
+import type { PlanWaits } from './plan-waits.ts';
 import type { MigrationHook } from './migration/migration-hook.ts';
 import type { NodeHook } from './node-deployment/node-hook.ts';
 import type { OpenSource } from './sources/open-source.ts';
@@ -64,6 +65,8 @@ export interface CsiProvisionerOptions {
   referenceGrants?: Lister<ReferenceGrant> | undefined;
   /** Sources of all volumes in progress, by `openSource`: their protection stays. Default: none. */
   plannedSources?: (() => Iterable<OpenSource>) | undefined;
+  /** Has claims tried again whose plan failed. Absent: they are tried again after their pause. */
+  planWaits?: Pick<PlanWaits, 'during' | 'forget'> | undefined;
   /** Present when the gate `Topology` is on. */
   topology?: TopologyHook | undefined;
   /** Present for drivers that replaced an in-tree plugin. */

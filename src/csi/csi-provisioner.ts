@@ -93,6 +93,7 @@ export class CsiProvisioner implements Recoverable {
 
   /** The plan is all that `fulfil` needs, also in another process; in this process it also gets what was read for the plan. */
   async plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan> {
+    this.#options.planWaits?.forget(options.claim.metadata.uid ?? '');
     const planned = await failingAs('no-change', async () => {
       await this.#checkOurs(options);
       try {
@@ -140,7 +141,7 @@ export class CsiProvisioner implements Recoverable {
       // `{}` where the plan names no secret; undefined: the plan was not made in this process a moment ago
       const kept = this.#handOver.take(given);
       const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
-      this.#checkGrant(plan);
+      await this.#checkGrant(plan);
       const secrets = kept ?? (await secretsOf(this.#options, plan, guarded.signal));
       const create = (): Promise<PersistentVolume> => createVolume(this.#options, plan, { ...guarded, secrets });
       return this.#withSourceAndAttributesClass(given, plan, guarded, create);
@@ -148,10 +149,15 @@ export class CsiProvisioner implements Recoverable {
   }
 
   /** A grant may be revoked before the content is copied. @throws {ProvisionError} state `no-change`. */
-  #checkGrant({ claim, source }: VolumePlan): void {
-    if (source === undefined) return;
-    const refusal = whyNotGranted(this.#options.referenceGrants, claim, plannedDataSource(source));
-    if (refusal !== undefined) throw new ProvisionError(refusal, { state: 'no-change' });
+  async #checkGrant({ claim, source }: VolumePlan): Promise<void> {
+    if (source === undefined || source.namespace === claim.namespace) return;
+    const { planWaits, referenceGrants } = this.#options;
+    const check = (): void => {
+      const refusal = whyNotGranted(referenceGrants, claim, plannedDataSource(source));
+      if (refusal !== undefined) throw new ProvisionError(refusal, { state: 'no-change' });
+    };
+    if (planWaits === undefined) check();
+    else await planWaits.during(claim.uid, 'grants', check);
   }
 
   revoke(given: Plan, context: RevokeContext): Promise<void> {
@@ -196,6 +202,7 @@ export class CsiProvisioner implements Recoverable {
   /** Drops what was kept for retries of the claim. */
   forget(claimUid: string): void {
     this.#copied.delete(claimUid);
+    this.#options.planWaits?.forget(claimUid);
     this.#options.node?.forgetClaim(claimUid);
     this.#options.attributesClasses?.forget(claimUid);
   }

@@ -1,7 +1,6 @@
 import { OptionalApi } from '../../csi/optional-api.ts';
 import { type ReferenceGrant, referenceGrants } from '../../provision/reference-grant.ts';
 import { Informer } from '../../kube/cache/informer.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
 import { withoutManagedFields } from '../../provision/cache/informers.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
@@ -9,7 +8,7 @@ import { onceServed } from './once-served.ts';
 
 /** The ReferenceGrants that allow claims a source in another namespace. */
 export interface GrantsFeature extends Feature {
-  readonly grants: Lister<ReferenceGrant>;
+  readonly grants: Informer<ReferenceGrant>;
 }
 
 /**

@@ -19,6 +19,7 @@ import type { CreateVolumeRequest } from '../generated/csi/v1/CreateVolumeReques
 import { readSecret } from '../secrets/read-secret.ts';
 import { secretKinds, secretReference, type SecretKind } from '../secrets/secret-reference.ts';
 import type { PlannedSource } from '../sources/open-source.ts';
+import type { PlanWait } from '../plan-waits.ts';
 import { planSource } from '../sources/planned-source.ts';
 import { plannedTopology, type PlannedTopology } from '../topology/planned-topology.ts';
 import { SelectedNodeGoneError, supportsTopology } from '../topology/topology-hook.ts';
@@ -89,17 +90,23 @@ export async function planVolume(
 ): Promise<PlannedVolume> {
   const { claim, selectedNodeName, volumeName: name } = options;
   const attributesClass = await appliedClass(settings, claim, signal);
-  const valid = validateClaim(settings, { ...options, attributesClass });
+  const valid = await reading(settings, claim, grantOf(claim), () =>
+    validateClaim(settings, { ...options, attributesClass }),
+  );
   warnDeprecatedFsType(valid.storageClass.parameters ?? {}, settings.logger);
   const request: PlannedRequest = {
     name,
     capacity_range: { required_bytes: String(valid.requestedBytes) },
     volume_capabilities: valid.capabilities,
   };
-  const content = await planSource(settings, claim, { ...valid, signal });
+  const { source } = valid;
+  const clone = source?.handling === 'clone' ? (`claim/${source.namespace}/${source.name}` as const) : undefined;
+  const content = await reading(settings, claim, clone, () => planSource(settings, claim, { ...valid, signal }));
   if (content !== undefined) request.volume_content_source = content.volumeContentSource;
   const topologySupported = supportsTopology(settings);
-  const topology = topologySupported ? await planTopology(settings, options, valid.storageClass) : undefined;
+  const topology = topologySupported
+    ? await reading(settings, claim, 'nodes', () => planTopology(settings, options, valid.storageClass))
+    : undefined;
   const { secretReferences, secrets } = await resolveSecrets(settings, claim, { ...valid, name, signal });
   request.parameters = requestParameters(settings, claim, { ...valid, name });
   if (attributesClass !== undefined) {
@@ -120,6 +127,22 @@ export async function planVolume(
     spec: plannedSpec(options, attributesClass),
   };
   return { plan, secrets, ...(content && { sourceUid: content.sourceUid }) };
+}
+
+/** Does a step; where it fails because of what it has read, a change of that has the claim tried again. */
+function reading<T>(
+  { planWaits }: CsiProvisionerOptions,
+  { metadata }: PersistentVolumeClaim,
+  wait: PlanWait | undefined,
+  step: () => T | Promise<T>,
+): T | Promise<T> {
+  return planWaits === undefined || wait === undefined ? step() : planWaits.during(metadata.uid ?? '', wait, step);
+}
+
+/** What allows the claim its source; undefined where no grant is needed. */
+function grantOf({ metadata, spec }: PersistentVolumeClaim): PlanWait | undefined {
+  const { namespace = '' } = spec.dataSourceRef ?? {};
+  return namespace === '' || namespace === metadata.namespace ? undefined : 'grants';
 }
 
 /** Name of the attributes class that the volume is made with; undefined where the claim names none, or it is left out. */
