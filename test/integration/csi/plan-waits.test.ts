@@ -65,8 +65,7 @@ describe('PlanWaits', () => {
       },
     };
     waits.follow(objects, 'grants');
-    const changed = (): void =>
-      handler.onAdd?.({ metadata: { name: 'g' } }, false);
+    const changed = (): void => handler.onAdd?.({ metadata: { name: 'g' } }, false);
     const refused = (uid: string): Promise<void> =>
       assert.rejects(waits.during(uid, 'grants', () => Promise.reject(new Error('no grant'))));
     return { clock, waits, woken, changed, refused };
