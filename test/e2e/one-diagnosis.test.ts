@@ -69,8 +69,6 @@ interface Row {
   /** Default: a class and a claim as above. */
   make?: (world: World, row: Row) => Promise<unknown>;
   needs?: 'a real API server' | 'attributes classes';
-  /** In the log, before the places are compared. */
-  after?: string;
   /** In the message of the page. */
   pageSays?: RegExp;
   cause: Cause;
@@ -337,7 +335,6 @@ const rows: readonly Row[] = [
   {
     what: 'what the driver calls invalid, while it is held back',
     name: 'infeasible',
-    after: 'skipping volume provisioning',
     pageSays: /InvalidArgument desc = tier "fats" is unknown/,
     fault: { code: 'INVALID_ARGUMENT', message: 'tier "fats" is unknown' },
     cause: 'driver-error',
@@ -812,7 +809,6 @@ describe('one diagnosis', { concurrency: 12 }, () => {
       }
       await (row.make ?? makeClaim)(world, row);
       await scene.eventually(async () => {
-        if (row.after !== undefined) assert.ok(lineOf(row, row.after), `no line ${row.after}`);
         const found = await whyHere(kubeconfig, `${scene.namespace}/${row.name}`);
         const cure = checkWhy(found, row);
         const of = { cause: row.cause, cure };
