@@ -10,6 +10,7 @@ import {
   volumeWakes,
   type Wake,
 } from '../../../src/provision/wakes.ts';
+import { explainOwnClaim } from '../../../src/explain/explain-own-claim.ts';
 import { IgnoredError, ProvisionError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { leftRecord, recoveryScene } from './recovery-scene.ts';
@@ -274,6 +275,19 @@ describe('a volume that is to be deleted is synced at once when', () => {
       assert.equal(rig.provisioner.deletions.length, calls + 1);
     });
   }
+});
+
+test('a claim whose attempt has stopped is not called due: what it waits for is named', async () => {
+  const clock = new ManualClock();
+  await using rig = await Rig.prepare({ clock, controller: { keepLastErrors: true } });
+  rig.addClass();
+  rig.addClaim('a', { spec: { volumeMode: 'Block' } });
+  await rig.start();
+  await clock.advance(600_000);
+  const waiting = rig.controller.status.waitingClaim('ns/a');
+  assert.ok(waiting);
+  const { message } = explainOwnClaim(waiting, { nowMs: clock.wallMs() });
+  assert.match(message, /; the next attempt comes once the provisioner supports block volumes\. /);
 });
 
 /** Reasons whose end another test shows. */
