@@ -8,7 +8,7 @@ import type { Lister } from '../kube/cache/lister.ts';
 import { storageIndex } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { needsOperator } from '../provision/intent-journal/read-journal.ts';
-import { ownsVolume } from '../provision/volume/owns-volume.ts';
+import { namesProvisioner } from '../provision/volume/owns-volume.ts';
 import { storageHash, storageHashes } from '../provision/volume/storage-hash.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';
 import { CannotReadError } from './cannot-read-error.ts';
@@ -177,7 +177,7 @@ function* cachedOwners({ driver, volumes }: CachedLookOptions): Iterable<Omit<Po
     const { name } = volume.metadata;
     const uid = volume.spec.claimRef?.uid ?? uidInName(name);
     if (storageHashes(volume).length > 0)
-      yield { uid, volumeName: ownsVolume({ ...volume, spec: {} }, isKnown) ? name : '' };
+      yield { uid, volumeName: namesProvisioner({ ...volume, spec: {} }, isKnown) ? name : '' };
   }
 }
 

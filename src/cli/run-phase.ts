@@ -136,6 +136,7 @@ function informersFor({
       transport,
       isKnownProvisioner: isProvisionerOf(driver.name),
       storageKeys: storage.storageKeys,
+      ownsSource: storage.ownsSource,
       volumeFields: auditedFields(config),
       storageSources: ['csi', ...(plugin === undefined ? [] : [plugin.sourceField])],
       metrics: metrics.reflector,

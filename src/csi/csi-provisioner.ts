@@ -166,6 +166,11 @@ export class CsiProvisioner implements Recoverable {
     );
   }
 
+  /** CSI volumes of the driver, and in-tree ones of the plugin that it replaced. */
+  ownsSource(volume: PersistentVolume): boolean {
+    return this.#storage.ownsSource(volume);
+  }
+
   /** In-tree volumes of the plugin that the driver replaced have keys, too. */
   storageKeys(volume: PersistentVolume): readonly string[] {
     return this.#storage.storageKeys(volume);

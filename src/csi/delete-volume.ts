@@ -27,6 +27,7 @@ export async function deleteVolume(
   const migrated = translated !== volume;
   const { csi } = translated.spec;
   if (csi === undefined) throw new Error('invalid CSI PV');
+  if (csi.driver !== settings.driverName) throw new Error(`the storage of the PV is of CSI driver ${csi.driver}`);
   if (settings.node?.ownsVolume(translated) === false) throw new IgnoredError('PV was not provisioned on this node');
   const missing = missingCapability(settings.capabilities());
   if (missing !== undefined) throw new Error(missing);

@@ -7,6 +7,7 @@ import { checkDeletionBegins, checkVolumeDeleted } from './causes/deleting.ts';
 import { checkInUse } from './causes/in-use.ts';
 import { checkDeleter, checkUnattempted } from './causes/no-deleter.ts';
 import { volumeNotRead } from './causes/not-found.ts';
+import { checkOtherSource } from './causes/other-source.ts';
 import { checkRetained } from './causes/retained.ts';
 import { type CheckedStep, type Explanation, type Finding, walk } from './explanation.ts';
 import { isToBeDeleted, readVolumeFacts, type VolumeFacts } from './volume-facts-reader.ts';
@@ -14,7 +15,7 @@ import { isToBeDeleted, readVolumeFacts, type VolumeFacts } from './volume-facts
 const steps: readonly CheckedStep<VolumeFacts>[] = [
   { step: 'volume', checks: [checkInUse, checkRetained, volumeState] },
   { step: 'attachments', checks: [checkAttachments] },
-  { step: 'provisioner', checks: [checkDeleter] },
+  { step: 'provisioner', checks: [checkOtherSource, checkDeleter] },
   {
     step: 'deletion',
     checks: [checkFailedForGood, checkDeletion, checkDeletionBegins, checkUnattempted, checkVolumeDeleted],

@@ -42,17 +42,19 @@ export async function readVolumeFacts(
 ): Promise<VolumeFacts> {
   if (!isToBeDeleted(volume)) {
     const isHeld = volume.metadata.deletionTimestamp !== undefined && volume.status?.phase !== 'Bound';
-    return { volume, nowMs: now(), ...(isHeld && { attachments: await readAttachments(volume, reader) }) };
+    if (!isHeld) return { volume, nowMs: now() };
+    const [attached, about, provisioner] = await Promise.all([
+      readAttachments(volume, reader),
+      readEvents(volume, reader),
+      readDeleter(volume, reader),
+    ]);
+    return { volume, nowMs: now(), attachments: attached, events: about, provisioner };
   }
-  const deleter = deleterOf(volume);
   const node = nodeOf(volume);
   const [attached, about, provisioner, reading] = await Promise.all([
     readAttachments(volume, reader),
-    reader.list<ClusterEvent>(events, {
-      namespace: 'default', // where events about cluster-wide objects are
-      fieldSelector: `involvedObject.uid=${volume.metadata.uid ?? ''}`,
-    }),
-    deleter === '' ? undefined : readProvisioner(deleter, reader),
+    readEvents(volume, reader),
+    readDeleter(volume, reader),
     node === undefined ? undefined : reader.exists(nodes, { name: node }),
   ]);
   return {
@@ -63,6 +65,18 @@ export async function readVolumeFacts(
     provisioner,
     node: node === undefined || reading === undefined ? undefined : { name: node, reading },
   };
+}
+
+function readEvents({ metadata }: PersistentVolume, reader: ClusterReader): Promise<Reading<ClusterEvent[]>> {
+  return reader.list<ClusterEvent>(events, {
+    namespace: 'default', // where events about cluster-wide objects are
+    fieldSelector: `involvedObject.uid=${metadata.uid ?? ''}`,
+  });
+}
+
+async function readDeleter(volume: PersistentVolume, reader: ClusterReader): Promise<ProvisionerFacts | undefined> {
+  const deleter = deleterOf(volume);
+  return deleter === '' ? undefined : await readProvisioner(deleter, reader);
 }
 
 /** The API server selects attachments by nothing but their name. */

@@ -15,12 +15,12 @@ import type { ProvisionControllerOptions } from './provision-controller-options.
 import { guardedObserver, type ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
 import type { Recoverable } from './recoverable.ts';
+import { ownsSourceOf, type VolumeOwnership } from './volume/owns-volume.ts';
 import { storageKeysOf } from './volume/storage-index.ts';
 
-export interface ControllerBase extends ProvisionInformers {
+export interface ControllerBase extends ProvisionInformers, VolumeOwnership {
   informers: ProvisionInformers;
   provisioner: Provisioner | Recoverable;
-  isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
   observer: Required<ProvisionObserver>;
   transport: Transport;
@@ -49,6 +49,7 @@ export function controllerBase(
   const { metrics = noMetrics, journalMetrics = noJournalMetrics } = options;
   const names = new Set([provisionerName, ...(options.additionalProvisionerNames ?? [])]);
   const isKnownProvisioner = (name: string): boolean => names.has(name);
+  const ownsSource = ownsSourceOf(provisioner);
   const { fieldManager = provisionerName.slice(0, maxFieldManagerLength) } = options;
   const permit = options.permit ?? options.intentJournal?.permit;
   const informers =
@@ -58,6 +59,7 @@ export function controllerBase(
       isKnownProvisioner,
       volumeFields: options.volumeFields,
       storageKeys: storageKeysOf(provisioner),
+      ownsSource,
       clock,
       logger,
       freeze: options.freezeCache ?? false,
@@ -71,6 +73,7 @@ export function controllerBase(
     informers,
     provisioner,
     isKnownProvisioner,
+    ownsSource,
     addFinalizer: options.addFinalizer ?? false,
     observer: guardedObserver(options.observer, logger),
     transport,

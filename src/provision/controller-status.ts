@@ -46,7 +46,7 @@ export interface WaitingClaim {
 export interface ControllerStatusParts
   extends
     Omit<ClaimProgressParts, 'stateOf' | 'failures' | 'wait'>,
-    Pick<ReleasedVolumeParts, 'addFinalizer' | 'quietInMs' | 'sharedStorageText'> {
+    Pick<ReleasedVolumeParts, 'ownsSource' | 'addFinalizer' | 'quietInMs' | 'sharedStorageText'> {
   claims: () => Iterable<PersistentVolumeClaim>;
   getClaim: (key: string) => PersistentVolumeClaim | undefined;
   getVolume: (name: string) => PersistentVolume | undefined;

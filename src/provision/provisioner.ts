@@ -73,6 +73,12 @@ export interface Provisioner {
    */
   shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;
   /**
+   * Whether the storage of a volume is of this backend, as its source in `spec` says. Called for volumes that name this provisioner.
+   * One whose storage is not has a wrong annotation: nothing is deleted, its finalizers stay, and an event says so. Absent: yes, whatever
+   * the source. Of a Bound volume only `spec` counts. Pure; must not throw.
+   */
+  ownsSource?(volume: PersistentVolume): boolean;
+  /**
    * What identifies the storage of a volume, of whatever claim or provisioner: two volumes with a key in common have the
    * same storage. In doubt return a common key; empty when it is not storage of this backend. Called for every PersistentVolume of
    * the cluster. Pure; must not throw.

@@ -9,7 +9,7 @@ import { type ClaimReaders, isDecisiveChange } from './claim/decisive-change.ts'
 import type { DeletionTraces } from './volume/deletion-traces.ts';
 import type { ProvisionInformers } from './cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
-import { ownsVolume } from './volume/owns-volume.ts';
+import { isLeftUndone, ownerOf, type VolumeOwnership } from './volume/owns-volume.ts';
 import type { RecentlySaved } from './volume/recently-saved.ts';
 import type { SharedStorage } from './volume/shared-storage.ts';
 import { shouldDelete } from './volume/should-delete.ts';
@@ -17,9 +17,8 @@ import type { ClaimSyncer } from './claim/sync-claim.ts';
 import type { VolumeSyncer } from './volume/sync-volume.ts';
 import { finalizerUpkeep } from './volume/volume-finalizer.ts';
 
-export interface WatchHandlersOptions extends ClaimReaders {
+export interface WatchHandlersOptions extends ClaimReaders, VolumeOwnership {
   informers: ProvisionInformers;
-  isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
   claimQueue: WorkQueue;
   volumeQueue: WorkQueue;
@@ -112,22 +111,15 @@ export class WatchHandlers {
 
   /** @param old - as for a claim. */
   #onVolume(volume: PersistentVolume, old?: PersistentVolume): void {
-    const {
-      isKnownProvisioner,
-      addFinalizer,
-      volumeQueue,
-      volumeSyncer,
-      sharedStorage,
-      recentlySaved,
-      deletionTraces,
-    } = this.#options;
+    const { addFinalizer, volumeQueue, volumeSyncer, sharedStorage, recentlySaved, deletionTraces } = this.#options;
     const { name } = volume.metadata;
     if (old !== volume) volumeSyncer.volumeEvent(volume);
     recentlySaved.delete(name);
     sharedStorage?.changed(name);
     if (old !== undefined && old !== volume) this.#wakeClaims(old, volume);
-    if (volumeNeedsSync(volume, { isKnownProvisioner, addFinalizer })) {
-      if (shouldDelete(volume, addFinalizer)) deletionTraces?.seen(volume);
+    if (volumeNeedsSync(volume, this.#options)) {
+      const isOurs = ownerOf(volume, this.#options) === 'ours';
+      if (isOurs && shouldDelete(volume, addFinalizer)) deletionTraces?.seen(volume);
       volumeQueue.add(name);
     } else if (old !== undefined && old !== volume) {
       volumeQueue.forget(name);
@@ -169,13 +161,14 @@ export function claimNeedsSync(claim: PersistentVolumeClaim, isKnownProvisioner:
   return provisioner !== undefined && isKnownProvisioner(provisioner);
 }
 
-/** Whether a volume is ours, and its finalizer is to be added or removed, or its storage deleted. */
+/** Whether a volume is ours, and its finalizer is to be added or removed, or its storage deleted; or an event is to say why not. */
 export function volumeNeedsSync(
   volume: PersistentVolume,
-  options: { isKnownProvisioner: (name: string) => boolean; addFinalizer: boolean },
+  options: VolumeOwnership & { addFinalizer: boolean },
 ): boolean {
-  const { isKnownProvisioner, addFinalizer } = options;
-  if (!ownsVolume(volume, isKnownProvisioner)) return false;
+  const { addFinalizer } = options;
+  const owner = ownerOf(volume, options);
+  if (owner !== 'ours') return owner === 'contradictory' && isLeftUndone(volume, addFinalizer);
   return finalizerUpkeep(volume, addFinalizer) !== undefined || shouldDelete(volume, addFinalizer);
 }
 

@@ -15,6 +15,7 @@ import { provisionInformers } from '../provision/cache/informers.ts';
 import { measuredClaimBudget } from '../provision/cache/claim-budget.ts';
 import { prometheusMetrics } from '../provision/controller-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
+import { ownsSourceOf } from '../provision/volume/owns-volume.ts';
 import { StorageIndex, storageKeysOf } from '../provision/volume/storage-index.ts';
 import { checkRunOptions } from './check-run-options.ts';
 import type { RunProvisionerOptions } from './run-provisioner-options.ts';
@@ -137,6 +138,7 @@ async function provision(
       isKnownProvisioner,
       ...(volumeFields && { volumeFields }),
       storageKeys,
+      ownsSource: ownsSourceOf(provisioner),
       clock,
       logger,
       freeze: freezeCache,

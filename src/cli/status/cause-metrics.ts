@@ -32,6 +32,7 @@ const causeOfRelease: Readonly<Record<ReleaseStep, Cause>> = {
   retrying: 'deleting',
   'earlier-call': 'deleting',
   'shared-storage': 'shared-storage',
+  'other-source': 'other-source',
   idle: 'attached',
 };
 

@@ -12,6 +12,7 @@ export function driverMigration(driverName: string): MigrationHook | undefined {
       storageClass.provisioner === plugin.name ? plugin.translateClass(storageClass) : storageClass,
     toInTree: (volume) => toInTree(plugin, volume),
     toCsi: (volume) => toCsi(plugin, volume),
+    hasSource: (volume) => sourceOf(plugin, volume) !== undefined,
     storageKeys: (volume) => storageKeys(plugin, volume),
     handleKey: (handle) => handleKey(plugin, handle),
   };

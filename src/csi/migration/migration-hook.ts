@@ -16,6 +16,8 @@ export interface MigrationHook {
    * @throws when the volume cannot be translated.
    */
   toCsi(volume: PersistentVolume): PersistentVolume;
+  /** Whether it is a volume of the in-tree plugin, which may be one that cannot be translated. Reads only the source. Does not throw. */
+  hasSource(volume: PersistentVolume): boolean;
   /**
    * What identifies the storage of a volume of the in-tree plugin, in doubt too much; empty for every other volume. Reads
    * only the plugin's source. Does not throw.

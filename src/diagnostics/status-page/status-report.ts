@@ -49,7 +49,8 @@ export interface ReportedClaim {
 }
 
 /** What the deletion of a volume waits for. */
-export type ReportedVolumeStep = 'syncing' | 'queued' | 'retrying' | 'earlier-call' | 'shared-storage' | 'idle';
+export type ReportedVolumeStep =
+  'syncing' | 'queued' | 'retrying' | 'earlier-call' | 'shared-storage' | 'other-source' | 'idle';
 
 /** A released volume whose storage is to be deleted. */
 export interface ReportedVolume {

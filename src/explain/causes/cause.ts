@@ -39,6 +39,7 @@ export const causes = [
   'in-use',
   'attached',
   'shared-storage',
+  'other-source',
   'retained',
   'delete-error',
   'no-deleter',

@@ -25,6 +25,7 @@ import { noTopology } from './no-topology.ts';
 import { notFound } from './not-found.ts';
 import { notHandedOver } from './not-handed-over.ts';
 import { notReady } from './not-ready.ts';
+import { otherSource } from './other-source.ts';
 import { podUnschedulable } from './pod-unschedulable.ts';
 import { provisionerAway } from './provisioner-away.ts';
 import { rejected } from './rejected.ts';
@@ -78,6 +79,7 @@ const definitions: readonly CauseDefinition[] = [
   inUse,
   attached,
   sharedStorage,
+  otherSource,
   retained,
   deleteError,
   noDeleter,

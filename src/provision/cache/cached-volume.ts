@@ -4,24 +4,29 @@ import type { SharedValues } from '../../kube/cache/shared-values.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 import { migratedToKey, provisionedByKey } from '../keys.ts';
 import type { PersistentVolume } from '../objects.ts';
-import { ownsVolume } from '../volume/owns-volume.ts';
+import { namesProvisioner, type VolumeOwnership } from '../volume/owns-volume.ts';
 import { keepStorageHashes, sameStorageHashes } from '../volume/storage-hash.ts';
 
 /**
  * Makes the cached form of volumes. Only those whose storage we may have to delete are kept whole; the event that
  * releases a volume brings all of it. A bound one keeps what ownership and the finalizer need, and `fields`; one of
- * another provisioner only its name. Each keeps hashes of its `storageKeys`.
+ * another provisioner only its name, as of a bound one whose source is not ours. Each keeps hashes of its `storageKeys`.
  */
 export function volumeTransform(options: {
   shared: SharedValues;
   isKnownProvisioner: (name: string) => boolean;
+  /** Default: each source is ours. */
+  ownsSource?: VolumeOwnership['ownsSource'];
   fields?: KeptFields<PersistentVolume> | undefined;
   storageKeys?: ((volume: PersistentVolume) => readonly string[]) | undefined;
 }): (object: KubeObject) => PersistentVolume {
-  const { shared, isKnownProvisioner, fields, storageKeys } = options;
+  const { shared, isKnownProvisioner, ownsSource, fields, storageKeys } = options;
   const formOf = (volume: PersistentVolume & { metadata: { managedFields?: unknown } }): PersistentVolume => {
-    if (!ownsVolume(volume, isKnownProvisioner)) return foreignVolume(volume);
-    if (isBound(volume)) return boundVolume(volume, shared, fields && keptParts(volume, fields));
+    if (!namesProvisioner(volume, isKnownProvisioner)) return foreignVolume(volume);
+    if (isBound(volume)) {
+      if (ownsSource?.(volume) === false) return foreignVolume(volume); // nothing is due before it is released
+      return boundVolume(volume, shared, fields && keptParts(volume, fields));
+    }
     delete volume.metadata.managedFields;
     return volume;
   };
@@ -33,9 +38,9 @@ export function volumeTransform(options: {
   };
 }
 
-/** Whether the cached form of a volume is whole: it is ours, and not Bound. */
+/** Whether the cached form of a volume is whole: it names us, and is not Bound. */
 export function isWholeVolume(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {
-  return !isBound(volume) && ownsVolume(volume, isKnownProvisioner);
+  return !isBound(volume) && namesProvisioner(volume, isKnownProvisioner);
 }
 
 function isBound({ status }: PersistentVolume): boolean {

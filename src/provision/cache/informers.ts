@@ -53,8 +53,13 @@ export interface ProvisionInformersOptions {
    */
   storageKeys?: ((volume: PersistentVolume) => readonly string[]) | undefined;
   /**
-   * What `storageKeys` reads of a volume besides its labels and annotations that are kept: nothing more is decoded for
-   * it. Default: all of each volume.
+   * Whether the storage of a volume is of the provisioner's backend, as `Provisioner.ownsSource`: without it, a Bound volume that names
+   * the provisioner has its finalizer kept whatever its source. Default: each is.
+   */
+  ownsSource?: ((volume: PersistentVolume) => boolean) | undefined;
+  /**
+   * What `storageKeys` and `ownsSource` read of a volume besides its labels and annotations that are kept: nothing more is decoded for
+   * them. Default: all of each volume.
    */
   storageSources?: StorageSources | undefined;
   /** Makes writes into cached objects throw: for development and tests. Default false. */
@@ -84,8 +89,9 @@ export const storageIndex = 'storage';
  */
 export function provisionInformers(options: ProvisionInformersOptions, budget = new ClaimBudget()): ProvisionInformers {
   const { transport, isKnownProvisioner, volumeFields, claimFields, metrics, freeze = false } = options;
-  const { clock = systemClock, logger = warningLogger, storageKeys } = options;
-  const storageSources = storageKeys === undefined ? [] : (options.storageSources ?? 'all');
+  const { clock = systemClock, logger = warningLogger, storageKeys, ownsSource } = options;
+  const readsSources = storageKeys !== undefined || ownsSource !== undefined;
+  const storageSources = readsSources ? (options.storageSources ?? 'all') : [];
   const shared = new SharedValues();
   const common = { transport, clock, logger, freeze };
   return {
@@ -102,7 +108,7 @@ export function provisionInformers(options: ProvisionInformersOptions, budget = 
     volumes: new Informer({
       ...common,
       resource: persistentVolumes,
-      transform: volumeTransform({ shared, isKnownProvisioner, fields: volumeFields, storageKeys }),
+      transform: volumeTransform({ shared, isKnownProvisioner, ownsSource, fields: volumeFields, storageKeys }),
       protobuf: volumeDecoder((volume) => isWholeVolume(volume, isKnownProvisioner), volumeFields, storageSources),
       sameContent: volumeFields === undefined ? sameVolume : sameButVersion,
       indexers: {

@@ -40,7 +40,7 @@ export function claimDecoder(fields?: KeptFields<PersistentVolumeClaim>): Object
  * The decoder for `volumeTransform` with the same fields.
  *
  * @param isWhole - the volumes that it keeps whole.
- * @param storageSources - the sources that its `storageKeys` reads. Default: none.
+ * @param storageSources - the sources that its `storageKeys` and `ownsSource` read. Default: none.
  */
 export function volumeDecoder(
   isWhole: (volume: PersistentVolume) => boolean,

@@ -76,14 +76,17 @@ export interface FlexVolumeSource {
 }
 
 /** Sources of in-tree plugins, which CSI drivers have replaced: only CSI migration knows their fields. */
-export type InTreeSourceField =
-  | 'awsElasticBlockStore'
-  | 'azureDisk'
-  | 'azureFile'
-  | 'cinder'
-  | 'gcePersistentDisk'
-  | 'portworxVolume'
-  | 'vsphereVolume';
+export const inTreeSourceFields = [
+  'awsElasticBlockStore',
+  'azureDisk',
+  'azureFile',
+  'cinder',
+  'gcePersistentDisk',
+  'portworxVolume',
+  'vsphereVolume',
+] as const;
+
+export type InTreeSourceField = (typeof inTreeSourceFields)[number];
 
 /** Every kind of source by its field in a volume's `spec`, which holds exactly one of them. */
 export interface VolumeSources extends Record<InTreeSourceField, object> {

@@ -1,16 +1,120 @@
-import { migratedToKey, provisionedByKey } from '../keys.ts';
+/** Whose a volume is: by the provisioner that it names, and by whether its storage is of that provisioner's backend. */
+import { inTreeSourceFields } from '../cache/volume-source.ts';
+import { migratedToKey, provisionedByKey, volumeFinalizer } from '../keys.ts';
 import type { PersistentVolume } from '../objects.ts';
+import type { Provisioner } from '../provisioner.ts';
+import { shouldDelete } from './should-delete.ts';
+
+export interface VolumeOwnership {
+  isKnownProvisioner: (name: string) => boolean;
+  /** As `Provisioner.ownsSource`; undefined: each source is. */
+  ownsSource: ((volume: PersistentVolume) => boolean) | undefined;
+}
 
 /**
- * Whether a volume belongs to one of the known provisioners. A statically provisioned CSI volume of a known driver does: once
- * released, with policy Delete, its storage is deleted too.
+ * - `contradictory`: an annotation names this provisioner, and the storage is not of its backend. It is not known which of the two is
+ *   wrong, so the volume is left as it is.
+ * - `others`: it names another provisioner, wherever its storage is, or none.
  */
-export function ownsVolume(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {
-  const annotations = volume.metadata.annotations ?? {};
-  const provisionedBy = annotations[provisionedByKey];
-  const migratedTo = annotations[migratedToKey];
-  const migrated = migratedTo !== undefined && isKnownProvisioner(migratedTo);
-  if (provisionedBy !== undefined) return isKnownProvisioner(provisionedBy) || migrated;
-  if (volume.spec.csi !== undefined) return isKnownProvisioner(volume.spec.csi.driver);
-  return migrated;
+export type VolumeOwner = 'ours' | 'contradictory' | 'others';
+
+/**
+ * Every decision about a volume begins here. The source of a Bound one was looked at when it came into the cache, which does not keep
+ * it: one whose source is not ours is kept as a volume of others.
+ */
+export function ownerOf(volume: PersistentVolume, { isKnownProvisioner, ownsSource }: VolumeOwnership): VolumeOwner {
+  if (!namesProvisioner(volume, isKnownProvisioner)) return 'others';
+  if (volume.status?.phase === 'Bound' || ownsSource?.(volume) !== false) return 'ours';
+  return namingKey(volume, isKnownProvisioner) === undefined ? 'others' : 'contradictory';
 }
+
+/** What `VolumeOwnership` and `provisionInformers` take for a provisioner. */
+export function ownsSourceOf(provisioner: Pick<Provisioner, 'ownsSource'>): VolumeOwnership['ownsSource'] {
+  if (provisioner.ownsSource === undefined) return undefined;
+  return (volume) => provisioner.ownsSource?.(volume) !== false;
+}
+
+/**
+ * Whether a volume names one of the known provisioners, wherever its storage is. A statically provisioned CSI volume names its driver:
+ * once released, with policy Delete, its storage is deleted, too.
+ */
+export function namesProvisioner(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {
+  if (namingKey(volume, isKnownProvisioner) !== undefined) return true;
+  const isAnnotated = volume.metadata.annotations?.[provisionedByKey] !== undefined;
+  return !isAnnotated && volume.spec.csi !== undefined && isKnownProvisioner(volume.spec.csi.driver);
+}
+
+type NamingKey = typeof provisionedByKey | typeof migratedToKey;
+
+/** The annotation by which a volume names one of the known provisioners; undefined: none does. */
+function namingKey(
+  { metadata: { annotations = {} }, spec }: PersistentVolume,
+  isKnownProvisioner: (name: string) => boolean,
+): NamingKey | undefined {
+  const { [provisionedByKey]: provisionedBy, [migratedToKey]: migratedTo } = annotations;
+  if (provisionedBy !== undefined && isKnownProvisioner(provisionedBy)) return provisionedByKey;
+  const isStatic = provisionedBy === undefined && spec.csi !== undefined; // then the driver alone decides
+  return !isStatic && migratedTo !== undefined && isKnownProvisioner(migratedTo) ? migratedToKey : undefined;
+}
+
+/** Whether something is left undone because a volume is contradictory: its storage is to be deleted, or our finalizer holds it. */
+export function isLeftUndone(volume: PersistentVolume, addFinalizer: boolean): boolean {
+  return shouldDelete(volume, addFinalizer) || isHeld(volume);
+}
+
+function isHeld({ metadata: { deletionTimestamp, finalizers } }: PersistentVolume): boolean {
+  return deletionTimestamp !== undefined && finalizers?.includes(volumeFinalizer) === true;
+}
+
+/** What is wrong with a volume, and what to do, both without a full stop. */
+export interface Contradiction {
+  what: string;
+  cure: string;
+}
+
+/** Of a volume that names one of the known provisioners in an annotation, and whose storage is not of that one's backend. */
+export function contradictionOf(
+  volume: PersistentVolume,
+  isKnownProvisioner: (name: string) => boolean,
+): Contradiction | undefined {
+  const key = namingKey(volume, isKnownProvisioner);
+  if (key === undefined) return undefined;
+  const name = volume.metadata.annotations?.[key] ?? '';
+  const otherwise = isHeld(volume)
+    ? `remove the finalizer ${volumeFinalizer}: then the storage stays`
+    : 'set the reclaim policy to Retain';
+  return {
+    what: `its annotation ${key} names ${name}, but ${sourceText(volume)}`,
+    cure: `Correct the annotation, or ${otherwise}`,
+  };
+}
+
+/** The event about a volume that is left as it is; the same from every instance. */
+export function contradictionText({ metadata: { name } }: PersistentVolume, { what, cure }: Contradiction): string {
+  return `persistentvolume ${name} is left as it is: ${what}. ${cure}`;
+}
+
+/** Whether the source is certainly not of a CSI driver, nor of a plugin that it may have replaced. */
+export function isForeignToDriver({ spec }: PersistentVolume, driverName: string): boolean {
+  if (spec.csi !== undefined) return spec.csi.driver !== driverName;
+  return inTreeSourceFields.every((field) => spec[field] === undefined);
+}
+
+function sourceText({ spec }: PersistentVolume): string {
+  if (spec.csi !== undefined) return `its storage is of CSI driver ${spec.csi.driver}`;
+  const kind = Object.keys(spec).find((field) => !otherFields.has(field));
+  return `its source is ${kind ?? 'none'}`;
+}
+
+/** What a volume's `spec` has besides its source. */
+const otherFields: ReadonlySet<string> = new Set([
+  'capacity',
+  'accessModes',
+  'claimRef',
+  'mountOptions',
+  'nodeAffinity',
+  'persistentVolumeReclaimPolicy',
+  'storageClassName',
+  'volumeAttributesClassName',
+  'volumeMode',
+] satisfies (keyof PersistentVolume['spec'])[]);

@@ -2,7 +2,7 @@
 import type { KeyState } from '../../kube/queue/work-queue.ts';
 import type { LastError } from '../claim/last-errors.ts';
 import type { PersistentVolume } from '../objects.ts';
-import { ownsVolume } from './owns-volume.ts';
+import { contradictionOf, ownerOf, type VolumeOwnership } from './owns-volume.ts';
 import { shouldDelete } from './should-delete.ts';
 
 /**
@@ -13,11 +13,13 @@ import { shouldDelete } from './should-delete.ts';
  * - `retrying`: the last attempt failed, the next one is scheduled.
  * - `earlier-call`: a call of an earlier process may still be creating its storage.
  * - `shared-storage`: another PersistentVolume has the same storage.
+ * - `other-source`: it names this provisioner, and its storage is not of this one's backend: it is left as it is until that is corrected.
  * - `idle`: nothing happens until something changes: it is still attached, or it is the work of another instance.
  */
-export type ReleaseStep = 'syncing' | 'queued' | 'retrying' | 'earlier-call' | 'shared-storage' | 'idle';
+export type ReleaseStep =
+  'syncing' | 'queued' | 'retrying' | 'earlier-call' | 'shared-storage' | 'other-source' | 'idle';
 
-/** A volume of this provisioner that is released, and whose storage is to be deleted. */
+/** A volume that names this provisioner, is released, and whose storage is to be deleted. */
 export interface ReleasedVolume {
   readonly name: string;
   /** Of the claim that had it, as `namespace/name`; empty: not known. */
@@ -33,12 +35,11 @@ export interface ReleasedVolume {
   readonly lastError: LastError | undefined;
   /** Milliseconds until the next attempt, or until the end of a wait; undefined while neither is scheduled. */
   readonly nextTryInMs: number | undefined;
-  /** For `shared-storage`: which volume it waits for. */
+  /** For `shared-storage`: which volume it waits for; for `other-source`: what is wrong. */
   readonly waitText: string | undefined;
 }
 
-export interface ReleasedVolumeParts {
-  isKnownProvisioner: (name: string) => boolean;
+export interface ReleasedVolumeParts extends VolumeOwnership {
   addFinalizer: boolean;
   stateOf: (name: string) => KeyState;
   failures: (name: string) => number;
@@ -52,13 +53,16 @@ export interface ReleasedVolumeParts {
 /** Undefined for a volume that is not to be deleted by this provisioner. */
 export function releasedVolume(volume: PersistentVolume, parts: ReleasedVolumeParts): ReleasedVolume | undefined {
   // the phase first: nearly all volumes are bound
-  if (!shouldDelete(volume, parts.addFinalizer) || !ownsVolume(volume, parts.isKnownProvisioner)) return undefined;
+  if (!shouldDelete(volume, parts.addFinalizer)) return undefined;
+  const owner = ownerOf(volume, parts);
+  if (owner === 'others') return undefined;
   const { name } = volume.metadata;
   const { claimRef } = volume.spec;
   const state = parts.stateOf(name);
-  const waitText = parts.sharedStorageText(name);
+  const sharedStorageText = parts.sharedStorageText(name);
   const quietInMs = parts.quietInMs(name);
-  const step = stepOf(state, { isQuiet: quietInMs > 0, isShared: waitText !== undefined });
+  const isShared = sharedStorageText !== undefined;
+  const step = owner === 'ours' ? stepOf(state, { isQuiet: quietInMs > 0, isShared }) : 'other-source';
   return {
     name,
     claim: claimRef?.name === undefined ? '' : `${claimRef.namespace ?? ''}/${claimRef.name}`,
@@ -68,7 +72,12 @@ export function releasedVolume(volume: PersistentVolume, parts: ReleasedVolumePa
     failures: parts.failures(name),
     lastError: parts.lastError(name),
     nextTryInMs: step === 'earlier-call' ? quietInMs : state.state === 'delayed' ? state.inMs : undefined,
-    waitText: step === 'shared-storage' ? waitText : undefined,
+    waitText:
+      step === 'shared-storage'
+        ? sharedStorageText
+        : step === 'other-source'
+          ? contradictionOf(volume, parts.isKnownProvisioner)?.what
+          : undefined,
   };
 }
 

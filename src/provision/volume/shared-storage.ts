@@ -5,13 +5,13 @@ import type { Recorder } from '../../kube/events/recorder.ts';
 import { DeletionWaits, type Waiter } from './deletion-waits.ts';
 import { deletionWaitingReason, sharedStorageText } from '../event-reasons.ts';
 import type { PersistentVolume } from '../objects.ts';
-import { ownsVolume } from './owns-volume.ts';
+import { ownerOf, type VolumeOwnership } from './owns-volume.ts';
 import type { Provisioner } from '../provisioner.ts';
 import { shouldDelete } from './should-delete.ts';
 import type { StorageHolders } from '../revoke/storage-holders.ts';
 import type { StorageIndex, StorageKeys } from './storage-index.ts';
 
-export interface SharedStorageOptions {
+export interface SharedStorageOptions extends VolumeOwnership {
   provisioner: Pick<Provisioner, 'shouldDelete'>;
   storageKeys: StorageKeys;
   volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
@@ -20,7 +20,6 @@ export interface SharedStorageOptions {
   holders: Pick<StorageHolders, 'sharing'>;
   recorder: Recorder;
   clock: Clock;
-  isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
   /** The volume is to be synced again, after so many milliseconds. */
   onWake: (name: string, afterMs: number) => void;
@@ -126,8 +125,8 @@ export class SharedStorage {
     other: PersistentVolume,
     signal: AbortSignal,
   ): Promise<Keeper['reason'] | undefined> {
-    const { provisioner, isKnownProvisioner, addFinalizer } = this.#options;
-    if (!ownsVolume(other, isKnownProvisioner) || !shouldDelete(other, addFinalizer)) return 'kept';
+    const { provisioner, addFinalizer } = this.#options;
+    if (ownerOf(other, this.#options) !== 'ours' || !shouldDelete(other, addFinalizer)) return 'kept';
     if ((await provisioner.shouldDelete?.(other, { signal })) === false) return 'held';
     return (other.metadata.uid ?? '') < (volume.metadata.uid ?? '') ? 'first' : undefined;
   }

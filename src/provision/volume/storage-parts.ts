@@ -8,13 +8,14 @@ import { storageIndex } from '../cache/informers.ts';
 import type { PersistentVolume } from '../objects.ts';
 import type { Provisioner } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
+import type { VolumeOwnership } from './owns-volume.ts';
 import { SharedStorage, type SharedStorageOptions } from './shared-storage.ts';
 import { StorageHolders } from '../revoke/storage-holders.ts';
 import { StorageIndex, storageKeysOf } from './storage-index.ts';
 
 export interface StoragePartsOptions extends Pick<
   SharedStorageOptions,
-  'recorder' | 'isKnownProvisioner' | 'addFinalizer' | 'onWake'
+  'recorder' | keyof VolumeOwnership | 'addFinalizer' | 'onWake'
 > {
   provisioner: Pick<Provisioner, 'storageKeys' | 'handlesSharedStorage' | 'shouldDelete'> &
     Partial<Pick<Recoverable, 'handleKey'>>;

@@ -12,8 +12,9 @@ import type { ControllerMetrics } from '../controller-metrics.ts';
 import { CacheFreshness, maxStalenessMs } from './cache-freshness.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
 import { volumeFinalizer } from '../keys.ts';
+import { deletionWaitingReason } from '../event-reasons.ts';
 import { type PersistentVolume, persistentVolumes } from '../objects.ts';
-import { ownsVolume } from './owns-volume.ts';
+import { contradictionOf, contradictionText, isLeftUndone, ownerOf, type VolumeOwnership } from './owns-volume.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, type Provisioner } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
@@ -25,8 +26,7 @@ import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import { volumeReference } from './volume-reference.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
 
-export interface VolumeSyncerOptions {
-  isKnownProvisioner: (name: string) => boolean;
+export interface VolumeSyncerOptions extends VolumeOwnership {
   provisioner: Pick<Provisioner, 'delete' | 'shouldDelete'> & Pick<Recoverable, 'isElsewhere'>;
   observer: Required<ProvisionObserver>;
   volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
@@ -65,6 +65,8 @@ export class VolumeSyncer {
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
   /** Volumes whose deletion was tried and has failed, by name. */
   readonly #failed = new Set<string>();
+  /** What was recorded last about volumes that are left as they are, by name. */
+  readonly #left = new Map<string, string>();
   readonly #freshness: CacheFreshness;
 
   constructor(options: VolumeSyncerOptions) {
@@ -81,6 +83,7 @@ export class VolumeSyncer {
   forget(name: string): void {
     this.#deleted.delete(name);
     this.#failed.delete(name);
+    this.#left.delete(name);
     this.#options.lastErrors?.delete(name);
     this.#options.quiet.forget(name);
     this.#options.sharedStorage?.forget(name);
@@ -103,10 +106,15 @@ export class VolumeSyncer {
   }
 
   async #sync(name: string, signal: AbortSignal): Promise<void> {
-    const { volumes, provisioner, isKnownProvisioner, addFinalizer, quiet, sharedStorage, clock } = this.#options;
+    const { volumes, provisioner, addFinalizer, quiet, sharedStorage, clock } = this.#options;
     let seenAt = momentOf(clock);
     const cached = volumes.get(name);
-    if (cached === undefined || !ownsVolume(cached, isKnownProvisioner)) return;
+    const owner = cached && ownerOf(cached, this.#options);
+    if (cached === undefined || owner === 'others') return;
+    if (owner === 'contradictory') {
+      this.#leave(cached);
+      return;
+    }
     const deleted = this.#deleted.get(name);
     if (deleted !== undefined && cached.status?.phase === 'Bound') {
       this.#deleted.delete(name); // the API server has been restored from a backup, or the name was used again
@@ -119,9 +127,7 @@ export class VolumeSyncer {
     const volume = await this.#keepFinalizer(cached, signal);
     const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
     if (guarded || !shouldDelete(volume, addFinalizer)) {
-      this.#failed.delete(name);
-      quiet.forget(name);
-      sharedStorage?.forget(name);
+      this.#notToBeDeleted(name);
       return;
     }
     if (quiet.mustWait(volume)) return;
@@ -133,6 +139,25 @@ export class VolumeSyncer {
     this.#failed.add(name);
     await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, { seenAt, signal })));
     this.#failed.delete(name);
+  }
+
+  #notToBeDeleted(name: string): void {
+    this.#failed.delete(name);
+    this.#options.quiet.forget(name);
+    this.#options.sharedStorage?.forget(name);
+  }
+
+  /** Its storage is not ours: nothing is changed, and an event says so, once for each cause. Its next change shows whether it stays so. */
+  #leave(volume: PersistentVolume): void {
+    const { isKnownProvisioner, addFinalizer, recorder } = this.#options;
+    const { name, uid = '' } = volume.metadata;
+    this.#notToBeDeleted(name);
+    const contradiction = contradictionOf(volume, isKnownProvisioner);
+    if (contradiction === undefined || !isLeftUndone(volume, addFinalizer)) return;
+    const text = contradictionText(volume, contradiction);
+    if (this.#left.get(name) === `${uid} ${text}`) return;
+    this.#left.set(name, `${uid} ${text}`);
+    recorder.event(volumeReference(volume), 'Warning', deletionWaitingReason, text, { once: true });
   }
 
   /**
@@ -149,7 +174,8 @@ export class VolumeSyncer {
   async #isLiveToDelete({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<boolean> {
     const { client, addFinalizer } = this.#options;
     const live = await storedVolume(client, name, signal);
-    return live !== undefined && live.metadata.uid === uid && shouldDelete(live, addFinalizer);
+    if (live === undefined || live.metadata.uid !== uid || !shouldDelete(live, addFinalizer)) return false;
+    return ownerOf(live, this.#options) === 'ours'; // its annotations may have been corrected meanwhile
   }
 
   async #keepFinalizer(volume: PersistentVolume, signal: AbortSignal): Promise<PersistentVolume> {

@@ -266,7 +266,9 @@ describe('CsiProvisioner.delete', () => {
       },
       forgetClaim: () => undefined,
     };
-    await using rig = await startRig({ settings: { node, migration: driverMigration('ebs.csi.aws.com') } });
+    await using rig = await startRig({
+      settings: { node, driverName: 'ebs.csi.aws.com', migration: driverMigration('ebs.csi.aws.com') },
+    });
     const { csi: _, ...spec } = makeVolume().spec;
     const labels = { 'topology.kubernetes.io/zone': 'us-west-2a' };
     const volume = { ...makeVolume(), spec: { ...spec, awsElasticBlockStore: { volumeID: 'vol-0' } } };
@@ -281,7 +283,9 @@ describe('CsiProvisioner.delete', () => {
     { parameters: { 'openstorage.io/auth-secret-name': 'class-secret' }, allowed: undefined, outcome: undefined },
   ]) {
     test(`an old in-tree volume finds ${outcome ?? 'no'} secret through its translated class`, async () => {
-      await using rig = await startRig({ settings: { migration: driverMigration('pxd.portworx.com') } });
+      await using rig = await startRig({
+        settings: { driverName: 'pxd.portworx.com', migration: driverMigration('pxd.portworx.com') },
+      });
       const namespace = allowed === undefined ? {} : { 'openstorage.io/auth-secret-namespace': allowed };
       rig.classes.set(makeClass({ ...parameters, ...namespace }, { provisioner: 'kubernetes.io/portworx-volume' }));
       const { csi: _, ...spec } = makeVolume().spec;
@@ -297,6 +301,20 @@ describe('CsiProvisioner.delete', () => {
     });
   }
 
+  test('a volume of another driver is refused, and nothing is sent, whatever its handle', async () => {
+    await using rig = await startRig();
+    const other = makeVolume(
+      { [nameKey]: 's', [namespaceKey]: 'ns' },
+      { csi: { driver: 'new', volumeHandle: 'vol-1' } },
+    );
+    assert.equal(rig.provisioner.ownsSource(other), false);
+    await assert.rejects(rig.provisioner.delete(other, { signal }), {
+      message: 'the storage of the PV is of CSI driver new',
+    });
+    assert.deepEqual(deletes(rig), []);
+    assert.deepEqual(rig.api.log, []);
+  });
+
   test('an in-tree volume is deleted by its translated handle', async () => {
     const migration = {
       translateClass: () => makeClass(),
@@ -305,6 +323,7 @@ describe('CsiProvisioner.delete', () => {
         ...volume,
         spec: { ...volume.spec, csi: { driver: driverName, volumeHandle: 'translated' } },
       }),
+      hasSource: () => false,
       storageKeys: () => [],
       handleKey: (handle: string) => handle,
     };

@@ -327,6 +327,7 @@ describe('CsiProvisioner, the migration seam', () => {
     translateClass: (given) => (given === inTree ? { ...given, parameters: { type: 'translated' } } : given),
     toInTree: (volume) => ({ ...volume, metadata: { ...volume.metadata, labels: { migrated: 'yes' } } }),
     toCsi: (volume) => volume,
+    hasSource: () => false,
     storageKeys: () => [],
     handleKey: (handle: string) => handle,
   };

@@ -22,6 +22,13 @@ const attached = (rig: ExplainRig): void => {
   });
 };
 
+const provisionedBy = 'pv.kubernetes.io/provisioned-by';
+const finalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
+const moved = { claimRef, csi: { driver: 'new.example.com', volumeHandle: 'h' } };
+const leftText =
+  `persistentvolume v is left as it is: its annotation ${provisionedBy} names ${driverName}, but its storage is of CSI driver ` +
+  'new.example.com. Correct the annotation, or set the reclaim policy to Retain';
+
 const earlierCallText = (end: string): string =>
   `persistentvolume v is deleted after ${end}: until then an earlier call may still be creating its storage`;
 
@@ -130,6 +137,93 @@ const rows: readonly {
     verdict: 'waiting',
     cause: 'shared-storage',
     says: /PersistentVolume old has the same storage/,
+  },
+  {
+    name: 'storage of another CSI driver than the annotation names',
+    arrange(rig) {
+      rig.addProvisioner();
+      rig.addVolume('v', moved, 'Released', { annotations: { [provisionedBy]: driverName } });
+    },
+    verdict: 'stuck',
+    cause: 'other-source',
+    says: /^The volume is left as it is: its annotation \S+ names d\.example\.com, but its storage is of CSI driver new\.example\.com\.$/,
+  },
+  {
+    name: 'storage of no CSI driver, where the annotation names one',
+    arrange(rig) {
+      rig.addProvisioner();
+      const nfs = { claimRef, csi: undefined, nfs: { server: 's', path: '/p' } };
+      rig.addVolume('v', nfs, 'Released', { annotations: { [provisionedBy]: driverName } });
+    },
+    verdict: 'stuck',
+    cause: 'other-source',
+    says: /but its source is nfs\.$/,
+  },
+  {
+    name: 'storage that a provisioner says is not its own, without a CSIDriver',
+    arrange(rig) {
+      const volume = rig.addVolume('v', moved, 'Released', { annotations: { [provisionedBy]: driverName } });
+      rig.addEvent(volume, 'VolumeDeletionWaiting', leftText);
+    },
+    verdict: 'stuck',
+    cause: 'other-source',
+    says: /but its storage is of CSI driver new\.example\.com/,
+  },
+  {
+    name: 'storage that is not of an in-tree plugin, as its provisioner says',
+    arrange(rig) {
+      const plugin = 'kubernetes.io/aws-ebs';
+      const annotations = { [provisionedBy]: plugin, 'pv.kubernetes.io/migrated-to': driverName };
+      const volume = rig.addVolume('v', moved, 'Released', { annotations });
+      rig.addEvent(volume, 'VolumeDeletionWaiting', leftText.replace(`names ${driverName}`, `names ${plugin}`));
+    },
+    verdict: 'stuck',
+    cause: 'other-source',
+    says: /names kubernetes\.io\/aws-ebs, but/,
+  },
+  {
+    name: 'storage of another CSI driver, with our finalizer and being deleted, to be kept',
+    arrange(rig) {
+      rig.addProvisioner();
+      const metadata = { annotations: { [provisionedBy]: driverName }, finalizers: [finalizer] };
+      rig.addVolume('v', { ...moved, persistentVolumeReclaimPolicy: 'Retain' }, 'Released', metadata);
+      rig.delete('volumes', 'v');
+    },
+    verdict: 'stuck',
+    cause: 'other-source',
+    says: /but its storage is of CSI driver new\.example\.com/,
+  },
+  {
+    name: 'a volume whose annotation was corrected after the event',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released', { annotations: { [provisionedBy]: driverName } });
+      rig.addEvent(volume, 'VolumeDeletionWaiting', leftText);
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /has to delete the storage, and no attempt has failed/,
+  },
+  {
+    name: 'a volume of a provisioner that may make volumes of any CSI driver',
+    arrange(rig) {
+      const volume = rig.addVolume('v', moved, 'Released', { annotations: { [provisionedBy]: driverName } });
+      rig.addEvent(volume, 'VolumeFailedDelete', 'busy');
+    },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /busy/,
+  },
+  {
+    name: 'a volume of an in-tree plugin that is annotated for its driver',
+    arrange(rig) {
+      rig.addProvisioner();
+      const ebs = { claimRef, csi: undefined, awsElasticBlockStore: { volumeID: 'vol-1' } };
+      rig.addVolume('v', ebs, 'Released', { annotations: { [provisionedBy]: driverName } });
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /no attempt has failed/,
   },
   {
     name: 'a call of a previous process that may not have ended yet',

@@ -16,6 +16,7 @@ export type OptionalMethods = Pick<
   | 'claimAnnotations'
   | 'supportsBlock'
   | 'shouldDelete'
+  | 'ownsSource'
   | 'storageKeys'
   | 'handlesSharedStorage'
   | 'forget'
@@ -54,6 +55,7 @@ export class ScriptedProvisioner extends EventEmitter<{ call: [] }> implements P
   declare readonly claimAnnotations?: NonNullable<Provisioner['claimAnnotations']>;
   declare readonly supportsBlock?: NonNullable<Provisioner['supportsBlock']>;
   declare readonly shouldDelete?: NonNullable<Provisioner['shouldDelete']>;
+  declare readonly ownsSource?: NonNullable<Provisioner['ownsSource']>;
   declare readonly storageKeys?: NonNullable<Provisioner['storageKeys']>;
   declare readonly handlesSharedStorage?: NonNullable<Provisioner['handlesSharedStorage']>;
   declare readonly forget?: NonNullable<Provisioner['forget']>;

@@ -110,6 +110,57 @@ describe('an in-tree volume and the handle of the driver', () => {
   });
 });
 
+describe('which sources are those of a driver', () => {
+  for (const { driver, held } of cases) {
+    test(`${driver}: its own, and those of the plugin that it replaced`, () => {
+      const { ownsSource, storageKeys } = storageOf(driver);
+      const sources = [{ csi: { driver, volumeHandle: 'h' } }, ...held, { csi: { driver, volumeHandle: '' } }];
+      for (const spec of sources) assert.equal(ownsSource(volumeOf(spec)), true, JSON.stringify(spec));
+      const foreign = [
+        ...cases.filter((other) => other.driver !== driver).flatMap((other) => other.held),
+        { csi: { driver: 'new.example.com', volumeHandle: 'h' } },
+        ...['nfs', 'hostPath', 'local', 'iscsi', 'fc', 'flexVolume', 'rbd'].map((kind) => ({ [kind]: { driver } })),
+        {},
+      ];
+      for (const spec of foreign) {
+        assert.equal(ownsSource(volumeOf(spec)), false, JSON.stringify(spec));
+        assert.deepEqual(storageKeys(volumeOf(spec)), [], JSON.stringify(spec));
+      }
+    });
+
+    test(`${driver}: what is deleted for a volume of the plugin has the key by which others are found`, () => {
+      const { handleKey, storageKeys } = storageOf(driver);
+      let translated = 0;
+      for (const spec of held) {
+        const volume: PersistentVolume = {
+          metadata: { name: 'pv-1' },
+          spec: { claimRef: { namespace: 'ns' }, ...spec },
+        };
+        const deleted = deletedHandle(driver, volume);
+        if (deleted === undefined) continue;
+        translated++;
+        assert.deepEqual(storageKeys(volume), [handleKey(deleted)], JSON.stringify(spec));
+        assert.equal(handleKey(deleted), storageKeys(volumeOf({ csi: { driver, volumeHandle: deleted } }))[0]);
+      }
+      assert.ok(translated > 0);
+    });
+  }
+
+  test('a driver that replaced no plugin owns none of theirs', () => {
+    for (const { held } of cases)
+      for (const spec of held) assert.equal(storageOf('drv').ownsSource(volumeOf(spec)), false, JSON.stringify(spec));
+  });
+});
+
+/** What DeleteVolume is sent for a volume; undefined where it cannot be translated, so that nothing is sent. */
+function deletedHandle(driver: string, volume: PersistentVolume): string | undefined {
+  try {
+    return driverMigration(driver)?.toCsi(volume).spec.csi?.volumeHandle;
+  } catch {
+    return undefined;
+  }
+}
+
 describe('a CSI volume and the handle of the driver', () => {
   const csi = (driver: string, volumeHandle: string): object => ({ csi: { driver, volumeHandle } });
 

@@ -16,6 +16,7 @@ function setUp(parts: Partial<ControllerStatusParts> = {}) {
   const volumeQueue = new WorkQueue({ limiter, clock });
   const status = new ControllerStatus({
     isKnownProvisioner: (name) => name === 'drv',
+    ownsSource: undefined,
     addFinalizer: true,
     volumeName: ({ metadata: { uid } }) => `pvc-${uid ?? ''}`,
     claims: () => [],
@@ -127,7 +128,9 @@ describe('ControllerStatus', () => {
         released('quiet'),
         released('shared'),
         released('attached'),
+        released('moved', { csi: { driver: 'x', volumeHandle: 'h' } }),
       ],
+      ownsSource: ({ spec }) => spec.csi?.driver === 'drv',
       quietInMs: (name) => (name === 'quiet' ? 5000 : 0),
       sharedStorageText: (name) => (name === 'shared' ? 'has the same storage as persistentvolume b' : undefined),
       volumeError: (name) =>
@@ -147,11 +150,14 @@ describe('ControllerStatus', () => {
         ['quiet', 'earlier-call', 5000],
         ['shared', 'shared-storage', undefined],
         ['attached', 'idle', undefined],
+        ['moved', 'other-source', undefined],
       ],
     );
     assert.equal(found[0]?.claim, 'ns/a');
     assert.deepEqual([found[2]?.failures, found[2]?.lastError?.message], [1, 'in use']);
     assert.equal(found[4]?.waitText, 'has the same storage as persistentvolume b');
+    const wrong = 'its annotation pv.kubernetes.io/provisioned-by names drv, but its storage is of CSI driver x';
+    assert.equal(found[6]?.waitText, wrong);
   });
 
   const record = (phase: IntentRecord['phase']): IntentRecord => ({

@@ -4,6 +4,7 @@ import { claimNeedsSync, volumeNeedsSync } from '../../../src/provision/watch-ha
 import { SharedValues } from '../../../src/kube/cache/shared-values.ts';
 import { claimTransform } from '../../../src/provision/cache/cached-claim.ts';
 import { volumeTransform } from '../../../src/provision/cache/cached-volume.ts';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import { F, isKnownProvisioner, makeClaim, makeVolume } from './claims-and-volumes.ts';
 
 const ga = 'volume.kubernetes.io/storage-provisioner';
@@ -37,6 +38,10 @@ describe('claimNeedsSync', () => {
 });
 
 describe('volumeNeedsSync', () => {
+  const other = { csi: { driver: 'new', volumeHandle: 'h' } };
+  const plugin = { csi: undefined as never, azureDisk: { diskName: 'd', diskURI: '/d' } };
+  const ownsSource = ({ spec }: PersistentVolume): boolean =>
+    spec.csi === undefined ? spec.azureDisk !== undefined : spec.csi.driver === 'drv';
   const cases: {
     name: string;
     addFinalizer?: boolean;
@@ -91,12 +96,45 @@ describe('volumeNeedsSync', () => {
       want: true,
     },
     { name: 'made by hand for our driver, without our finalizer', metadata: { annotations: {} }, want: true },
+    { name: 'bound, of another driver, without our finalizer', spec: other, want: false },
+    {
+      name: 'bound, of another driver, to be kept, with our finalizer',
+      metadata: { finalizers: [F] },
+      spec: { ...other, persistentVolumeReclaimPolicy: 'Retain' },
+      want: false,
+    },
+    { name: 'available, of another driver', spec: { ...other, phase: 'Available' }, want: false },
+    {
+      name: 'released, of another driver, which an event is to say',
+      spec: { ...other, phase: 'Released' },
+      want: true,
+    },
+    {
+      name: 'released, of another driver, to be kept, with our finalizer',
+      metadata: { finalizers: [F] },
+      spec: { ...other, phase: 'Released', persistentVolumeReclaimPolicy: 'Retain' },
+      want: false,
+    },
+    {
+      name: 'released, of another driver, to be kept, being deleted, held by our finalizer',
+      metadata: { ...terminating, finalizers: [F] },
+      spec: { ...other, phase: 'Released', persistentVolumeReclaimPolicy: 'Retain' },
+      want: true,
+    },
+    {
+      name: 'released, of another driver and of another provisioner',
+      metadata: { annotations: { [provisionedBy]: 'other' } },
+      spec: { ...other, phase: 'Released' },
+      want: false,
+    },
+    { name: 'bound, of the plugin, without our finalizer', spec: plugin, want: true },
+    { name: 'bound, of the plugin, with our finalizer', metadata: { finalizers: [F] }, spec: plugin, want: false },
   ];
   for (const { name, addFinalizer = true, metadata = {}, spec = {}, want } of cases) {
     test(`a volume, ${name}, is ${want ? '' : 'not '}synced`, () => {
-      const transform = volumeTransform({ shared: new SharedValues(), isKnownProvisioner });
+      const transform = volumeTransform({ shared: new SharedValues(), isKnownProvisioner, ownsSource });
       const cached = transform(makeVolume(metadata, spec));
-      assert.equal(volumeNeedsSync(cached, { isKnownProvisioner, addFinalizer }), want);
+      assert.equal(volumeNeedsSync(cached, { isKnownProvisioner, ownsSource, addFinalizer }), want);
     });
   }
 });

@@ -379,10 +379,12 @@ describe('volumes of a plugin that the driver replaced', () => {
     });
   }
 
-  test('one of another plugin is not given to the driver', async () => {
+  test('one of another plugin is not given to the driver, and an event says why', async () => {
     const volume = pluginVolume('old', { gcePersistentDisk: { pdName: 'd' } });
     await using scene = await start(ebs, { objects: [volume] });
-    assert.equal((await scene.event('VolumeFailedDelete', 'old')).message, 'invalid CSI PV');
+    const text =
+      /^persistentvolume old is left as it is: its annotation \S+ names \S+, but its source is gcePersistentDisk\. /;
+    assert.match((await scene.event('VolumeDeletionWaiting', 'old')).message, text);
     assert.deepEqual(scene.driver.callsOf('DeleteVolume'), []);
   });
 

@@ -48,6 +48,7 @@ describe('validateClaim', () => {
       toInTree: <T>(volume: T) => volume,
       toCsi: <T>(volume: T) => volume,
       holds: () => false,
+      hasSource: () => false,
       storageKeys: () => [],
       handleKey: (handle: string) => handle,
     };
@@ -71,6 +72,7 @@ describe('validateClaim', () => {
         toInTree: <T>(volume: T) => volume,
         toCsi: <T>(volume: T) => volume,
         holds: () => false,
+        hasSource: () => false,
         storageKeys: () => [],
         handleKey: (handle: string) => handle,
       },

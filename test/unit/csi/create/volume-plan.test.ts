@@ -90,6 +90,7 @@ describe('createVolume', () => {
       toInTree: (volume: object) => ({ ...volume, metadata: { name: 'in-tree' } }) as never,
       toCsi: <T>(volume: T) => volume,
       holds: () => false,
+      hasSource: () => false,
       storageKeys: () => [],
       handleKey: (handle: string) => handle,
     };

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
 import { sameVolume, volumeTransform } from '../../../../src/provision/cache/cached-volume.ts';
 import type { PersistentVolume } from '../../../../src/provision/objects.ts';
-import { ownsVolume } from '../../../../src/provision/volume/owns-volume.ts';
+import { namesProvisioner } from '../../../../src/provision/volume/owns-volume.ts';
 import { storageHash, storageHashes } from '../../../../src/provision/volume/storage-hash.ts';
 import { shouldDelete } from '../../../../src/provision/volume/should-delete.ts';
 import { finalizerUpkeep } from '../../../../src/provision/volume/volume-finalizer.ts';
@@ -43,6 +43,20 @@ describe('the cached form of a volume', () => {
     assert.deepEqual(transform(withFields), volume);
   });
 
+  test('of a bound volume whose source is not ours only the name and its version are kept, of a released one all', () => {
+    const ownsSource = ({ spec }: PersistentVolume): boolean => spec.csi?.driver === 'drv';
+    const transform = volumeTransform({ shared: new SharedValues(), isKnownProvisioner, ownsSource });
+    const other = { csi: { driver: 'new', volumeHandle: 'h' } };
+    const form = transform(makeVolume({ finalizers: [F] }, other));
+    assert.deepEqual(JSON.parse(JSON.stringify(form)), {
+      metadata: { name: 'v', uid: 'uv', resourceVersion: '9' },
+      spec: {},
+    });
+    const released = makeVolume({}, { ...other, phase: 'Released' });
+    assert.deepEqual(transform(structuredClone(released)), released);
+    assert.equal(transform(makeVolume()).spec.csi?.driver, 'drv');
+  });
+
   test('every decision about a volume is the same for its cached form', () => {
     for (const annotations of [
       {},
@@ -59,8 +73,8 @@ describe('the cached form of a volume', () => {
                 { phase, persistentVolumeReclaimPolicy },
               ] as const;
               const [whole, form] = [makeVolume(...sketch), cached(...sketch)];
-              const owned = ownsVolume(whole, isKnownProvisioner);
-              assert.equal(ownsVolume(form, isKnownProvisioner), owned);
+              const owned = namesProvisioner(whole, isKnownProvisioner);
+              assert.equal(namesProvisioner(form, isKnownProvisioner), owned);
               if (!owned) continue;
               for (const on of [true, false]) {
                 assert.equal(shouldDelete(form, on), shouldDelete(whole, on));

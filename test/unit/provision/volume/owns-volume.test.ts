@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ownsVolume } from '../../../../src/provision/volume/owns-volume.ts';
-import { isKnownProvisioner, makeVolume } from '../claims-and-volumes.ts';
+import {
+  contradictionOf,
+  contradictionText,
+  namesProvisioner,
+  ownerOf,
+  type VolumeOwner,
+} from '../../../../src/provision/volume/owns-volume.ts';
+import type { PersistentVolume } from '../../../../src/provision/objects.ts';
+import { F, isKnownProvisioner, makeVolume } from '../claims-and-volumes.ts';
 
 const by = 'pv.kubernetes.io/provisioned-by';
 const to = 'pv.kubernetes.io/migrated-to';
 
-describe('ownsVolume', () => {
+describe('which provisioner a volume names', () => {
   for (const { name, annotations, driver, want } of [
     { name: 'made by us', annotations: { [by]: 'drv' }, driver: 'drv', want: true },
     { name: 'made under an additional name', annotations: { [by]: 'in-tree' }, driver: undefined, want: true },
@@ -37,12 +44,135 @@ describe('ownsVolume', () => {
         ...makeVolume({ annotations }),
         spec: driver === undefined ? spec : { ...spec, csi: { driver, volumeHandle: 'h' } },
       };
-      assert.equal(ownsVolume(volume, isKnownProvisioner), want);
+      assert.equal(namesProvisioner(volume, isKnownProvisioner), want);
     });
   }
 
   test('a volume without annotations belongs to its driver', () => {
     const { annotations: _none, ...metadata } = makeVolume().metadata;
-    assert.equal(ownsVolume({ ...makeVolume(), metadata }, isKnownProvisioner), true);
+    assert.equal(namesProvisioner({ ...makeVolume(), metadata }, isKnownProvisioner), true);
+  });
+});
+
+/** A volume with these annotations and this source, in place of that of `drv`. */
+function volumeWith(annotations: Record<string, string>, source: object, more: object = {}): PersistentVolume {
+  const { csi: _csi, ...spec } = makeVolume().spec;
+  return { ...makeVolume({ annotations, ...more }), spec: { ...spec, ...source }, status: { phase: 'Released' } };
+}
+
+/** As a driver that replaced the plugin of Azure's disks. */
+const ownership = {
+  isKnownProvisioner,
+  ownsSource: ({ spec }: PersistentVolume) =>
+    spec.csi === undefined ? spec.azureDisk !== undefined : spec.csi.driver === 'drv',
+};
+
+const csi = (driver: string): object => ({ csi: { driver, volumeHandle: 'h' } });
+const disk = { azureDisk: { diskName: 'd', diskURI: '/d' } };
+
+describe('whose a volume is', () => {
+  const rows: { name: string; annotations: Record<string, string>; source: object; want: VolumeOwner }[] = [
+    { name: 'made by us, of our driver', annotations: { [by]: 'drv' }, source: csi('drv'), want: 'ours' },
+    { name: 'made by us, of another driver', annotations: { [by]: 'drv' }, source: csi('new'), want: 'contradictory' },
+    { name: 'made by others, of our driver', annotations: { [by]: 'new' }, source: csi('drv'), want: 'others' },
+    { name: 'made by others, of their driver', annotations: { [by]: 'new' }, source: csi('new'), want: 'others' },
+    { name: 'static, of our driver', annotations: {}, source: csi('drv'), want: 'ours' },
+    { name: 'static, of another driver', annotations: {}, source: csi('new'), want: 'others' },
+    {
+      name: 'static, with the name of the plugin as its driver',
+      annotations: {},
+      source: csi('in-tree'),
+      want: 'others',
+    },
+    { name: 'made by the plugin', annotations: { [by]: 'in-tree' }, source: disk, want: 'ours' },
+    { name: 'made by the plugin, migrated', annotations: { [by]: 'in-tree', [to]: 'drv' }, source: disk, want: 'ours' },
+    { name: 'of the plugin, annotated for the driver', annotations: { [by]: 'drv' }, source: disk, want: 'ours' },
+    {
+      name: 'of the driver, annotated for the plugin',
+      annotations: { [by]: 'in-tree' },
+      source: csi('drv'),
+      want: 'ours',
+    },
+    { name: 'of the plugin, without annotation', annotations: {}, source: disk, want: 'others' },
+    { name: 'of the plugin, migrated to us alone', annotations: { [to]: 'drv' }, source: disk, want: 'ours' },
+    {
+      name: 'annotated for the plugin, of another driver',
+      annotations: { [by]: 'in-tree' },
+      source: csi('new'),
+      want: 'contradictory',
+    },
+    {
+      name: 'made by others, migrated to us, of their driver',
+      annotations: { [by]: 'new', [to]: 'drv' },
+      source: csi('new'),
+      want: 'contradictory',
+    },
+    {
+      name: 'static, of another driver, migrated to us',
+      annotations: { [to]: 'drv' },
+      source: csi('new'),
+      want: 'others',
+    },
+    {
+      name: 'of another plugin, annotated for ours',
+      annotations: { [by]: 'in-tree', [to]: 'drv' },
+      source: { gcePersistentDisk: { pdName: 'd' } },
+      want: 'contradictory',
+    },
+    ...['nfs', 'hostPath', 'local', 'iscsi', 'fc', 'flexVolume', 'rbd'].map((kind) => ({
+      name: `of ${kind}, annotated for us`,
+      annotations: { [by]: 'drv' },
+      source: { [kind]: {} },
+      want: 'contradictory' as const,
+    })),
+    { name: 'without any source', annotations: { [by]: 'drv' }, source: {}, want: 'contradictory' },
+  ];
+  for (const { name, annotations, source, want } of rows) {
+    test(`${name}: ${want}`, () => {
+      const volume = volumeWith(annotations, source);
+      assert.equal(ownerOf(volume, ownership), want);
+      const names = want === 'contradictory' || (want === 'ours' && Object.keys(annotations).length > 0);
+      assert.equal(contradictionOf(volume, isKnownProvisioner) !== undefined, names);
+    });
+  }
+
+  test('a provisioner that says nothing of sources owns every volume that names it', () => {
+    const volume = volumeWith({ [by]: 'drv' }, csi('new'));
+    assert.equal(ownerOf(volume, { isKnownProvisioner, ownsSource: undefined }), 'ours');
+    assert.equal(
+      ownerOf(volumeWith({ [by]: 'x' }, csi('new')), { isKnownProvisioner, ownsSource: undefined }),
+      'others',
+    );
+  });
+
+  test('the source of a bound one, which the cache does not keep, does not count', () => {
+    const volume = volumeWith({ [by]: 'drv' }, {});
+    assert.equal(ownerOf({ ...volume, status: { phase: 'Bound' } }, ownership), 'ours');
+  });
+});
+
+describe('what is wrong with a contradictory volume', () => {
+  const textOf = (volume: PersistentVolume): string =>
+    contradictionText(volume, contradictionOf(volume, isKnownProvisioner)!);
+
+  test('names the annotation, the driver, and what to do', () => {
+    assert.equal(
+      textOf(volumeWith({ [by]: 'drv' }, csi('new'))),
+      'persistentvolume v is left as it is: its annotation pv.kubernetes.io/provisioned-by names drv, but its storage is of CSI driver new. Correct the annotation, or set the reclaim policy to Retain',
+    );
+  });
+
+  test('names the annotation that counts, and other kinds of sources', () => {
+    const text = textOf(volumeWith({ [by]: 'new', [to]: 'drv' }, { nfs: { server: 's', path: '/p' } }));
+    assert.match(text, /its annotation pv\.kubernetes\.io\/migrated-to names drv, but its source is nfs\. /);
+    assert.match(textOf(volumeWith({ [by]: 'drv' }, {})), /its source is none\. /);
+  });
+
+  test('names the finalizer that holds a volume: the policy would not free it', () => {
+    const held = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x/y', F] };
+    assert.match(
+      textOf(volumeWith({ [by]: 'drv' }, csi('new'), held)),
+      /Correct the annotation, or remove the finalizer external-provisioner\.volume\.kubernetes\.io\/finalizer: then the storage stays$/,
+    );
   });
 });

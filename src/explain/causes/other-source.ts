@@ -1,0 +1,35 @@
+/** An annotation names a provisioner on whose backend the storage is not. */
+import { migratedToKey, provisionedByKey } from '../../provision/keys.ts';
+import {
+  contradictionOf,
+  contradictionText,
+  isForeignToDriver,
+  isLeftUndone,
+} from '../../provision/volume/owns-volume.ts';
+import { found } from '../cluster-reader.ts';
+import type { Finding } from '../explanation.ts';
+import { deletionHistory } from '../provisioning-events.ts';
+import type { VolumeFacts } from '../volume-facts-reader.ts';
+import { defineCause } from './cause.ts';
+
+export const otherSource = defineCause({ name: 'other-source' });
+
+/**
+ * Only the provisioner itself knows which sources are its own. So its event decides, as long as the volume still is what it says;
+ * without one, which the API server keeps for an hour, whether the name is that of a CSI driver: these have volumes of their own alone.
+ */
+export function checkOtherSource({ volume, provisioner, events }: VolumeFacts): Finding | undefined {
+  if (!isLeftUndone(volume, true)) return undefined;
+  const { [provisionedByKey]: provisionedBy, [migratedToKey]: migratedTo } = volume.metadata.annotations ?? {};
+  const { waiting } = deletionHistory(found(events) ?? []);
+  for (const name of [provisionedBy, migratedTo]) {
+    const contradiction = contradictionOf(volume, (each) => each === name);
+    if (name === undefined || contradiction === undefined) continue;
+    const isRecorded = waiting?.text === contradictionText(volume, contradiction);
+    const isDriver = provisioner?.name === name && provisioner.driver.kind === 'found';
+    if (!isRecorded && !(isDriver && isForeignToDriver(volume, name))) continue;
+    const { what, cure } = contradiction;
+    return { state: 'stuck', cause: 'other-source', message: `The volume is left as it is: ${what}.`, cure };
+  }
+  return undefined;
+}
