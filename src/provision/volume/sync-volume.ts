@@ -321,11 +321,16 @@ export class VolumeSyncer {
   }
 
   async #release({ metadata: { name, uid } }: PersistentVolume, signal: AbortSignal): Promise<void> {
-    const cached = this.#options.volumes.get(name); // others may have changed the list since
-    const finalizers = cached?.metadata.finalizers ?? [];
-    if (cached === undefined || cached.metadata.uid !== uid || !finalizers.includes(volumeFinalizer)) return;
+    const { volumes, client } = this.#options;
+    const cached = volumes.get(name); // others may have changed the list since
+    if (cached === undefined) return;
+    // annotated for another provisioner meanwhile: of its volumes the cache keeps no finalizers
+    const isOthers = ownerOf(cached, this.#options) === 'others';
+    const volume = isOthers ? await storedVolume(client, name, signal) : cached;
+    const finalizers = volume?.metadata.finalizers ?? [];
+    if (volume === undefined || volume.metadata.uid !== uid || !finalizers.includes(volumeFinalizer)) return;
     try {
-      await this.#patchFinalizers(cached, removeFinalizer(finalizers), signal);
+      await this.#patchFinalizers(volume, removeFinalizer(finalizers), signal);
     } catch (error) {
       if (!((error as Error).cause instanceof NotFoundError)) throw error;
     }

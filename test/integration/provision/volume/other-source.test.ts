@@ -199,6 +199,16 @@ describe('a volume of ours whose annotation is changed', () => {
     assert.deepEqual(rig.provisioner.deletions, []);
   });
 
+  test('while its storage is being deleted, is deleted to the end', async () => {
+    await using rig = await prepare();
+    rig.addVolume('v', 'Released', { ...own, finalizers: [F] });
+    rig.provisioner.deleteSteps.push(() => rig.annotateVolume('v', { [annotation.provisionedBy]: 'new' }));
+    await rig.start();
+    await rig.until('its end', () => rig.volume('v') === undefined || rig.provisioner.deletions.length > 1);
+    assert.equal(rig.provisioner.deletions.length, 1);
+    assert.deepEqual(rig.events, []);
+  });
+
   test('to the provisioner whose storage it has, is left to that one', async () => {
     await using rig = await prepare();
     rig.addVolume('v', 'Released', moved);
