@@ -53,6 +53,10 @@ class ImageFiles implements Recoverable<ImagePlan> {
     await rm(file, { force: true });
   }
 
+  ownsSource({ spec }: PersistentVolume): boolean {
+    return spec.hostPath !== undefined && path.dirname(spec.hostPath.path) === root;
+  }
+
   storageKeys({ spec }: PersistentVolume): readonly string[] {
     return spec.hostPath === undefined ? [] : [spec.hostPath.path];
   }
