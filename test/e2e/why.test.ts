@@ -237,11 +237,15 @@ describe('why on a cluster', () => {
   }
 
   /** A volume that somebody made by hand. @returns a function that removes it. */
-  async function createVolume(name: string, spec: Partial<V1PersistentVolumeSpec>): Promise<() => Promise<void>> {
+  async function createVolume(
+    name: string,
+    spec: Partial<V1PersistentVolumeSpec>,
+    provisioner = 'nobody.example.com',
+  ): Promise<() => Promise<void>> {
     await scene.admin.core.createPersistentVolume({
       body: {
         // Without the annotation the controller manager of older versions sets a released volume to Failed.
-        metadata: { name, annotations: { 'pv.kubernetes.io/provisioned-by': 'nobody.example.com' } },
+        metadata: { name, annotations: { 'pv.kubernetes.io/provisioned-by': provisioner } },
         spec: {
           accessModes: ['ReadWriteOnce'],
           capacity: { storage: '1Gi' },
@@ -300,6 +304,14 @@ describe('why on a cluster', () => {
     await volumeCause(sharedName, 'shared-storage');
     await removeImported();
     await scene.volumeGone(sharedName);
+
+    const moved = `${scene.namespace}-moved`;
+    const ofOthers = { claimRef, persistentVolumeReclaimPolicy: 'Delete' };
+    t.after(await createVolume(moved, ofOthers, scene.driver.driverName));
+    assert.match(
+      (await volumeCause(moved, 'other-source')).message,
+      /its storage is of CSI driver nobody\.example\.com\.$/,
+    );
   });
 });
 
