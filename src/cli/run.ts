@@ -132,6 +132,7 @@ export async function runSidecar(options: SidecarOptions): Promise<void> {
       guarded,
       registry,
       ready,
+      onNamesake: (namesake) => status?.waits(namesake),
       serveHealth: (check) => endpoint.serveHealth(check),
       work,
     });

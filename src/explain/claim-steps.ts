@@ -14,7 +14,7 @@ import { checkNotBegun, checkUnderWay } from './causes/in-progress.ts';
 import { checkLost } from './causes/lost.ts';
 import { checkNameTaken } from './causes/name-taken.ts';
 import { checkNamesClass } from './causes/no-class.ts';
-import { checkSeemsAway } from './causes/no-leader.ts';
+import { checkElectionWaits, checkSeemsAway } from './causes/no-leader.ts';
 import { checkProvisioner } from './causes/no-provisioner.ts';
 import { checkAllowedTopologies } from './causes/no-topology.ts';
 import { checkHandOver } from './causes/not-handed-over.ts';
@@ -45,7 +45,7 @@ const steps: readonly { step: string; checks: readonly ClaimCheck[] }[] = [
   { step: 'node', checks: [checkNode] },
   { step: 'selector', checks: [checkSelector] },
   { step: 'hand-over', checks: [checkHandOver] },
-  { step: 'provisioner', checks: [checkReady, checkProvisioner] },
+  { step: 'provisioner', checks: [checkReady, checkElectionWaits, checkProvisioner] },
   { step: 'feature', checks: [checkFeatureEnabled] },
   { step: 'grant', checks: [checkGrant] },
   { step: 'source', checks: [checkPopulator, checkSourceExists, checkSourceReady] },

@@ -13,5 +13,8 @@ export const deletedOnceText = 'is deleted once a call has ended';
 /** Annotation of an event about a failed attempt: its cause, in the words of `why`, which sees nothing but the text otherwise. */
 export const causeKey = 'csi-provisioner/cause';
 
+/** On the Lease, and on the Pod of a standby whose identity another process has. */
+export const electionWaitingReason = 'LeaderElectionWaiting';
+
 /** On the Pod of a leader that cannot work yet; the text says why. */
 export const notReadyReason = 'ProvisionerNotReady';

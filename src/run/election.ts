@@ -15,6 +15,7 @@ import { failureExit } from './exit.ts';
 import { ForbiddenLock } from './forbidden-lock.ts';
 import type { Health } from './health.ts';
 import { leaseName, sanitised } from './lease-name.ts';
+import { type Namesake, namesakeText, recordNamesake } from './namesake-events.ts';
 import { ownNamespace } from './own-namespace.ts';
 import { permittedLocks } from './permitted-locks.ts';
 import { onceAborted, type Shutdown } from './shutdown.ts';
@@ -40,7 +41,7 @@ export interface ElectionOptions {
   settings: ElectionSettings;
   /** The Lease is named after it: instances of one name elect one leader. */
   name: string;
-  /** The holder identity; no two processes may share it. Default: the host's name, which in a pod is the pod's. */
+  /** The holder identity; one of the processes that share it works. Default: the host's name, which in a pod is the pod's. */
   identity?: string | undefined;
   /** What events about the lock name as their source. Default: the name, with `-` for `/`, and the host's name. */
   component?: string | undefined;
@@ -56,6 +57,8 @@ export interface ElectionOptions {
   clock: Clock;
   logger: Logger;
   serveHealth: (check: () => string | undefined) => void;
+  /** Called when this process waits for another one with its identity, which it describes. Default: nothing. */
+  onNamesake?: ((whom: string) => void) | undefined;
   /** Fails while this process lacks permission to hold the lease. */
   ready: Health;
   /**
@@ -100,6 +103,7 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
   }
   if (shutdown.stop.aborted) return;
   const metrics = electionMetrics(options.registry);
+  const identity = sanitised(options.identity ?? os.hostname());
   const electors = held.map((kind, index) => {
     const isLast = index === held.length - 1; // whoever holds the last lock holds all
     const reported = isLast ? metrics : { ...metrics, leading: () => undefined };
@@ -108,7 +112,14 @@ export async function leadAndWork(options: ElectionOptions): Promise<void> {
       if (error !== undefined) metrics.failed(error);
       forbidden.note(error);
     };
-    return makeElector({ ...timings, ...lock, lock: kind, recorder, metrics: reported, onRequest }, options);
+    const onNamesake = (namesake: Namesake): void => {
+      options.onNamesake?.(namesakeText(identity, namesake));
+      void recordNamesake(namesake, { client, recorder, lock, identity, signal: shutdown.stop });
+    };
+    return makeElector(
+      { ...timings, ...lock, identity, lock: kind, recorder, metrics: reported, onRequest, onNamesake },
+      options,
+    );
   });
   options.serveHealth(() =>
     electors.map(({ unhealthyReason }) => unhealthyReason).find((reason) => reason !== undefined),
@@ -144,15 +155,17 @@ function endWork({ guarded, transport, shutdown }: Pick<ElectionOptions, 'guarde
 const leaseRule = `- apiGroups: ["${leases.group}"]\n  resources: ["${leases.plural}"]\n  verbs: ${JSON.stringify(leases.verbs)}`;
 
 function makeElector(
-  lock: Pick<LeaderElectorOptions, 'namespace' | 'name' | 'lock' | 'recorder' | 'metrics' | 'onRequest'>,
-  { transport, guarded, fieldManager, identity, releaseOnExit, clock, logger }: ElectionOptions,
+  lock: Pick<
+    LeaderElectorOptions,
+    'namespace' | 'name' | 'identity' | 'lock' | 'recorder' | 'metrics' | 'onRequest' | 'onNamesake'
+  >,
+  { transport, guarded, fieldManager, releaseOnExit, clock, logger }: ElectionOptions,
 ): LeaderElector {
   return new LeaderElector({
     ...lock,
     transport,
     guarded,
     fieldManager,
-    identity: sanitised(identity ?? os.hostname()),
     releaseOnExit,
     clock,
     logger,

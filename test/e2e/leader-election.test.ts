@@ -46,12 +46,42 @@ describe('a sidecar with leader election', () => {
   });
 
   test('goes on after a crash, for the same host holds the lease', async () => {
-    const holderIdentity = (await lease()).spec?.holderIdentity;
+    const before = (await lease()).spec;
     await scene.sidecar.stop('SIGKILL');
     const { metadata } = await scene.createClaim({ className: await scene.createClass() });
     await scene.startSidecar();
     await scene.bound(metadata?.name ?? '');
-    assert.equal((await lease()).spec?.holderIdentity, holderIdentity);
+    const { spec } = await lease();
+    assert.equal(spec?.holderIdentity, before?.holderIdentity);
+    assert.equal(spec?.leaseTransitions, before?.leaseTransitions, 'nothing was waited for');
+    assert.doesNotMatch(scene.sidecar.log(), /waiting until it has ended/);
+  });
+
+  test('leaves the lease to another process of its host that lives, and works once that has ended', async () => {
+    const holds = async (): Promise<string> => {
+      const { metadata, spec } = await lease();
+      const { process } = JSON.parse(metadata?.annotations?.['csi-provisioner/holder'] ?? '{}') as { process?: string };
+      return `${spec?.holderIdentity} ${process}`;
+    };
+    const className = await scene.createClass();
+    const leader = scene.sidecar;
+    const before = await holds();
+    const standby = await scene.startSidecar(['--http-endpoint=']);
+    await scene.eventually(() => assert.match(standby.log(), /same identity, waiting as a standby/));
+    for (let claims = 0; claims < 3; claims++) {
+      const { metadata } = await scene.createClaim({ className });
+      await scene.bound(metadata?.name ?? '');
+    }
+    assert.deepEqual([leader.running(), standby.running()], [true, true], 'neither stops the other');
+    assert.equal(await holds(), before);
+    assert.doesNotMatch(standby.log(), /Started provisioner controller/);
+    const { items } = await scene.admin.core.listNamespacedEvent({ namespace: scene.cluster.sidecarNamespace });
+    const about = items.filter(({ reason }) => reason === 'LeaderElectionWaiting');
+    assert.ok(about.some(({ type, involvedObject }) => type === 'Warning' && involvedObject.kind === 'Lease'));
+    await leader.stop('SIGKILL');
+    const { metadata } = await scene.createClaim({ className });
+    await scene.bound(metadata?.name ?? '');
+    assert.doesNotMatch(leader.log() + standby.log(), /written by another process/);
   });
 
   test('lets go of the lease when it is stopped', async () => {

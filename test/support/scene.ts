@@ -49,7 +49,7 @@ export interface Scene {
   readonly namespace: string;
   /**
    * Starts a sidecar with the scene's flags and further ones, in place of one that has ended. Beside one that runs it
-   * needs another host name, else both would take themselves for the same. `program`: another one in its place.
+   * needs another host name, unless they elect a leader. `program`: another one in its place.
    */
   startSidecar(flags?: readonly string[], hostName?: string, program?: string): Promise<StartedProcess>;
   /** Makes a class of the scene's driver and gives its name; `options` win over what is usual. */
@@ -181,7 +181,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
       namespace: id,
       async startSidecar(flags, hostName, program) {
         const twin = sidecars.some((sidecar) => sidecar.hostName === hostName && sidecar.running());
-        if (twin) throw new Error('the sidecar still runs');
+        if (twin && !sidecarFlags.includes('--leader-election')) throw new Error('the sidecar still runs');
         const started = await launch(flags, hostName, program);
         sidecars.push(started);
         return started;

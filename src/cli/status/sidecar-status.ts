@@ -113,6 +113,11 @@ export class SidecarStatus implements Disposable {
     };
   }
 
+  /** @param whom - this standby waits for, where that is not simply the leader. */
+  waits(whom: string): void {
+    this.#role = { ...this.#role, waitsFor: whom };
+  }
+
   /** This instance works from now on. */
   works(): void {
     this.#hour.begin();

@@ -23,7 +23,8 @@ export function headline(report: DigestedReport): Headline {
   if (unhealthyReason !== undefined) return bad(`Not ready: ${unhealthyReason}`, 'not ready');
   if (work === undefined) {
     if (role.name !== 'standby') return { text: 'Starting', mark: 'starting', isGood: true };
-    return { text: 'Standby: this instance waits for the lease of the leader', mark: 'standby', isGood: true };
+    const { waitsFor = 'the lease of the leader' } = role;
+    return { text: `Standby: this instance waits for ${waitsFor}`, mark: 'standby', isGood: true };
   }
   const problems = problemsOf(report, work);
   if (problems.length > 0)

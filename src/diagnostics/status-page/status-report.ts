@@ -149,7 +149,12 @@ export interface StatusReport {
     readonly capabilities: readonly string[];
   };
   /** `alone`: there is no leader election. */
-  readonly role: { readonly name: 'leader' | 'standby' | 'alone'; readonly sinceMs: number };
+  readonly role: {
+    readonly name: 'leader' | 'standby' | 'alone';
+    readonly sinceMs: number;
+    /** Whom a standby waits for. Default: the leader. */
+    readonly waitsFor?: string;
+  };
   readonly unhealthyReason: string | undefined;
   /** Since when each request to the API server has failed; undefined: the last one was answered, or it is too early to tell. */
   readonly apiServer: { readonly failingSinceMs: number | undefined };

@@ -26,8 +26,13 @@ export interface LeaderElectorOptions {
   lock?: LockName;
   /** The program that the server records as the author of the Lease. Default: the name of the Lease. */
   fieldManager?: string;
-  /** The holder identity, such as the name of the pod; no two processes may share it. */
+  /**
+   * The holder identity, such as the name of the pod. Of several processes that share it one leads. The others wait until it releases the
+   * lease, has been silent for its duration, or is known to have ended: where it ran on this machine, in the same network namespace.
+   */
   identity: string;
+  /** Machine and network namespace of this process. Default: what Linux says; empty, also elsewhere: others cannot know that this process has ended. */
+  place?: string;
   labels?: Readonly<Record<string, string>>;
   /** How long a lease holds without renewal. Default 15,000. */
   leaseDurationMs?: number;
@@ -46,6 +51,8 @@ export interface LeaderElectorOptions {
   metrics?: LeaderElectorMetrics;
   /** Called with the error of each request that failed, and with undefined once the Lease was written, or is held by another. Default: nothing. */
   onRequest?: (error: unknown) => void;
+  /** Called when another process holds the lease with our identity, or held it until it ended, and again once it was seen to renew it. Default: nothing. */
+  onNamesake?: (namesake: { isAlive: boolean }) => void;
 }
 
 /** What an election reports. */

@@ -10,6 +10,7 @@ import { hedgedTries } from '../client/hedged-tries.ts';
 import { Informer } from '../cache/informer.ts';
 import { KubeClient, maxFieldManagerLength } from '../client/kube-client.ts';
 import { checkElectionTimings, jitterFactor, type LeaderElectorOptions } from './leader-elector-options.ts';
+import { HolderSocket } from './holder-socket.ts';
 import { LeaseLock } from './lease-lock.ts';
 import type { Lease } from './lease-record.ts';
 import { lockKinds } from './lock-kind.ts';
@@ -26,11 +27,12 @@ export class LeaseLostError extends Error {
 const minTryPauseMs = 250;
 
 /** The options that have no default. */
-type Optional = 'guarded' | 'recorder' | 'metrics' | 'onRequest' | 'fieldManager';
+type Optional = 'guarded' | 'recorder' | 'metrics' | 'onRequest' | 'fieldManager' | 'place' | 'onNamesake';
 
 /** Waits for a Lease, and holds it while the work of a leader goes on. One object runs one election. */
 export class LeaderElector {
   readonly #options: Required<Omit<LeaderElectorOptions, Optional>> & Pick<LeaderElectorOptions, Optional>;
+  readonly #socket: HolderSocket;
   readonly #lock: LeaseLock;
   #leading = false;
   #released = false;
@@ -69,12 +71,14 @@ export class LeaderElector {
     if (options.identity === '') throw new RangeError('the identity of a leader election must not be empty');
     const { transport, lock, namespace, name, identity, labels, leaseDurationMs, clock, logger } = this.#options;
     const fieldManager = options.fieldManager ?? name.slice(0, maxFieldManagerLength);
+    this.#socket = new HolderSocket(options);
     this.#lock = new LeaseLock({
       client: new KubeClient({ transport, fieldManager, permit: this.#writePermit() }),
       kind: lockKinds[lock],
       namespace,
       name,
       identity,
+      socket: this.#socket,
       labels,
       leaseDurationMs,
       clock,
@@ -149,6 +153,7 @@ export class LeaderElector {
    * must then end without writing anything outside the process.
    */
   async run(options: { stop: AbortSignal; work: (lost: AbortSignal) => Promise<void> }): Promise<ElectionOutcome> {
+    using _socket = this.#socket; // until nothing is written any more
     const watching = new AbortController();
     const informer = this.#watchLease();
     const watch = informer.run(watching.signal);
@@ -158,7 +163,7 @@ export class LeaderElector {
       watching.abort(new Error('the lease is held'));
       await watch;
     }
-    return this.#lead(options.work);
+    return await this.#lead(options.work);
   }
 
   /**
@@ -171,6 +176,7 @@ export class LeaderElector {
 
   async #acquire(stop: AbortSignal): Promise<boolean> {
     const { logger, retryPeriodMs, renewDeadlineMs, random } = this.#options;
+    const namesake = { sinceMs: NaN, reported: 0 };
     logger.info({ lock: this.#text }, 'Attempting to acquire leader lease...');
     while (!stop.aborted) {
       this.#slowPath = false;
@@ -181,9 +187,25 @@ export class LeaderElector {
         logger.info({ lock: this.#text }, 'Successfully acquired lease');
         return true;
       }
+      this.#noteNamesake(namesake);
       await this.#untilNextAttempt(retryPeriodMs * (1 + jitterFactor * random()), stop);
     }
     return false;
+  }
+
+  /** Reports a holder with our identity: first that it may live, then that it does. */
+  #noteNamesake(noted: { sinceMs: number; reported: number }): void {
+    const { identity, logger, onNamesake } = this.#options;
+    if (!this.#lock.isOfNamesake) return;
+    if (noted.reported === 0) noted.sinceMs = this.#lock.observedAtMs;
+    const isAlive = this.#lock.observedAtMs > noted.sinceMs;
+    if (noted.reported > Number(isAlive)) return;
+    noted.reported = 1 + Number(isAlive);
+    const fields = { lock: this.#text, identity };
+    if (isAlive) logger.warn(fields, 'Another process holds the lease with the same identity, waiting as a standby');
+    else
+      logger.info(fields, 'Another process has renewed the lease with the same identity, waiting until it has ended');
+    onNamesake?.({ isAlive });
   }
 
   /** Waits for the pause, the expiry of the observed record, or a Lease that nobody holds: whichever comes first. */
@@ -272,8 +294,9 @@ export class LeaderElector {
     });
     if (renewed.has(true) || ended.aborted) return undefined;
     if (this.#lock.isOurs) return new LeaseLostError(`the lease could not be renewed within ${renewDeadlineMs} ms`);
-    const { holder } = this.#lock; // nobody: another may have led meanwhile and released it
-    return new LeaseLostError(`${holder === '' ? 'nobody' : holder} holds the lease`);
+    const { holder, isOfNamesake } = this.#lock;
+    if (isOfNamesake) return new LeaseLostError(`another process holds the lease with the same identity, ${holder}`);
+    return new LeaseLostError(`${holder === '' ? 'nobody' : holder} holds the lease`); // nobody: another may have led meanwhile and released it
   }
 
   async #release(): Promise<boolean> {

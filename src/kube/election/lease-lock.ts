@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { joinSignals } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -5,7 +6,8 @@ import { type Moment, momentOf } from '../../base/permit.ts';
 import { ConflictError, ForbiddenError, NotFoundError } from '../client/api-error.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { ObjectReference } from '../kube-object.ts';
-import { type Lease, type LeaseRecord, microTime, recordText } from './lease-record.ts';
+import type { HolderSocket } from './holder-socket.ts';
+import { type Lease, type LeaseRecord, markOf, microTime, recordText, withMark } from './lease-record.ts';
 import type { LockKind } from './lock-kind.ts';
 
 export interface LeaseLockOptions {
@@ -14,8 +16,10 @@ export interface LeaseLockOptions {
   kind: LockKind;
   namespace: string;
   name: string;
-  /** The holder identity. Two processes must not share it, unless one replaces the other. */
+  /** The holder identity. Of several processes that share it, one holds the Lease, and the others wait. */
   identity: string;
+  /** Proves that an earlier process with this identity has ended, so that nothing is waited for. */
+  socket: HolderSocket;
   /** Set on the Lease at each write, beside the labels it has. */
   labels: Readonly<Record<string, string>>;
   leaseDurationMs: number;
@@ -51,8 +55,12 @@ const maxReleaseTries = 3;
  */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
+  /** This process, in what it writes. */
+  readonly #me = randomUUID();
   #lease: Lease | undefined;
   #observedText: string | undefined;
+  /** The newest record that this process is known to have written. */
+  #ownText: string | undefined;
   #observedAtMs = -Infinity;
   #renewedAt: Moment | undefined;
   #forbidden: ForbiddenError | undefined;
@@ -66,9 +74,18 @@ export class LeaseLock {
     return this.#record.holderIdentity ?? '';
   }
 
-  /** Whether we held it when it was last seen. */
+  /** Whether we held it when it was last seen: this process, and not another one with the same identity. */
   get isOurs(): boolean {
-    return this.#lease !== undefined && this.holder === this.#options.identity;
+    return this.#lease !== undefined && this.#holds(this.#lease);
+  }
+
+  /** Whether another process holds it with our identity, or did until it ended. */
+  get isOfNamesake(): boolean {
+    return this.holder === this.#options.identity && !this.isOurs;
+  }
+
+  #holds({ spec }: Lease): boolean {
+    return spec?.holderIdentity === this.#options.identity && recordText(spec) === this.#ownText;
   }
 
   /** Why we are not permitted to hold the Lease: from a forbidden request until a write succeeds, or another holds it. */
@@ -112,6 +129,8 @@ export class LeaseLock {
   observe(lease: Lease): boolean {
     const text = recordText(lease.spec);
     this.#lease = lease;
+    // also a try whose response was lost; the annotation may be gone again, the record counts
+    if (markOf(lease)?.process === this.#me) this.#ownText = text;
     if (text === this.#observedText) return false;
     this.#observedText = text;
     // it is unknown when our write arrived if its response was lost: that does not extend the lease
@@ -156,13 +175,20 @@ export class LeaseLock {
     }
     this.observe(lease);
     if (keepOnly && !this.isOurs) return false;
-    if (this.holder !== '' && !this.isOurs && !this.#hasExpired()) {
+    const isSuccessor = this.isOfNamesake && (await this.#hasEnded(lease));
+    if (this.holder !== '' && !this.isOurs && !isSuccessor && !this.#hasExpired()) {
       this.#forbidden = undefined; // nothing is to be written now
       this.#options.onRequest?.(undefined);
       logger.debug({ lock: this.#text, holder: this.holder }, 'Lease is held by another and has not yet expired');
       return false;
     }
-    return this.#write(lease, this.isOurs ? this.#renewed() : this.#taken(), options, 'error');
+    return this.#write(lease, this.isOurs || isSuccessor ? this.#renewed() : this.#taken(), options, 'error');
+  }
+
+  /** Whether the process that wrote the Lease is known to have ended: it had the socket then, and this process has it now. */
+  async #hasEnded(lease: Lease): Promise<boolean> {
+    const place = await this.#options.socket.hold(lease.metadata.uid ?? '');
+    return place !== '' && markOf(lease)?.place === place;
   }
 
   /**
@@ -177,7 +203,7 @@ export class LeaseLock {
         if (!this.isOurs) return true;
         const lease = await this.#read(options);
         this.observe(lease);
-        if (this.holder !== this.#options.identity) return true; // another took it meanwhile
+        if (!this.#holds(lease)) return true; // another took it meanwhile
         const now = microTime(clock.wallMs());
         const free = { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
         try {
@@ -227,10 +253,10 @@ export class LeaseLock {
 
   async #create(options: SendOptions): Promise<boolean> {
     const { client, kind, labels, logger } = this.#options;
-    const lease: Lease = {
+    const lease = await this.#marked({
       metadata: { ...this.#name, ...(Object.keys(labels).length > 0 && { labels: { ...labels } }) },
       spec: { ...this.#taken(), leaseTransitions: 0 },
-    };
+    });
     const sentAt = momentOf(this.#options.clock);
     try {
       const created = await this.#send(options, (how) => client.create(kind.resource, kind.fromLease(lease), how));
@@ -258,10 +284,19 @@ export class LeaseLock {
     const { client, kind, labels, clock } = this.#options;
     const allLabels = { ...lease.metadata.labels, ...labels };
     const metadata = { ...lease.metadata, ...(Object.keys(allLabels).length > 0 && { labels: allLabels }) };
+    const written = await this.#marked({ ...lease, metadata, spec: { ...lease.spec, ...spec } });
     const sentAt = momentOf(clock);
-    const written = { ...lease, metadata, spec: { ...lease.spec, ...spec } };
     const updated = await this.#send(options, (how) => client.update(kind.resource, kind.fromLease(written), how));
     this.#wrote(kind.toLease(updated), sentAt);
+  }
+
+  /** With the mark of this process, for the record as the server will have it. */
+  async #marked(lease: Lease): Promise<Lease> {
+    const { kind, socket } = this.#options;
+    const place = await socket.hold(lease.metadata.uid ?? '');
+    const renewTime = kind.toLease(kind.fromLease(lease)).spec?.renewTime ?? '';
+    const annotations = withMark(lease, { renewTime, process: this.#me, place });
+    return { ...lease, metadata: { ...lease.metadata, annotations } };
   }
 
   /**
@@ -270,6 +305,7 @@ export class LeaseLock {
    */
   #wrote(lease: Lease, sentAt: Moment): void {
     if (this.#renewedAt !== undefined && sentAt.monotonicMs < this.#renewedAt.monotonicMs) return;
+    this.#ownText = recordText(lease.spec);
     this.observe(lease);
     this.#observedAtMs = sentAt.monotonicMs;
     this.#renewedAt = sentAt;

@@ -42,3 +42,36 @@ export function recordText(record: LeaseRecord | undefined): string {
     leaseTransitions ?? 0,
   ]);
 }
+
+/** Annotation of a Lease: the process that wrote it. Other programs keep it when they renew the Lease. */
+const markKey = 'csi-provisioner/holder';
+
+/** Tells processes with the same holder identity apart. */
+export interface HolderMark {
+  /** Of the record with which it was written: with another one it says nothing about who wrote that. */
+  renewTime: string;
+  /** Random. */
+  process: string;
+  /** Where other processes can see whether that one lives, see `HolderSocket`. Empty: nowhere. */
+  place: string;
+}
+
+/** The annotations of a Lease with a mark. */
+export function withMark({ metadata }: Lease, mark: HolderMark): Record<string, string> {
+  return { ...metadata.annotations, [markKey]: JSON.stringify(mark) };
+}
+
+/** Who wrote the record; undefined where that was another program, or somebody by hand. */
+export function markOf({ metadata, spec }: Lease): HolderMark | undefined {
+  const text = metadata.annotations?.[markKey];
+  if (text === undefined) return undefined;
+  try {
+    const mark = JSON.parse(text) as Partial<HolderMark> | null;
+    const { renewTime, process, place } = mark ?? {};
+    const isTied = typeof renewTime === 'string' && renewTime === spec?.renewTime;
+    if (!isTied || typeof process !== 'string' || typeof place !== 'string') return undefined;
+    return { renewTime, process, place };
+  } catch {
+    return undefined;
+  }
+}

@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import type { Environment } from '../../../src/cli/config.ts';
 import { sanitised } from '../../../src/run/lease-name.ts';
 import { ownNamespace } from '../../../src/run/own-namespace.ts';
+import type { CoreV1Event } from '@kubernetes/client-node';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Lease, LeaseRecord } from '../../../src/kube/election/lease-record.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
@@ -52,14 +53,14 @@ async function start({ name = 'd.example.com', flags = [], environment = {}, lea
     api.create(leases, object);
   }
   const wire = opened.use(new Wire({ origin: cluster.url, onAnswer: bulletin.notify }));
-  const program = opened.use(
+  const run = (): Program =>
     new Program({
       socketPath: driver.socketPath,
       apiUrl: cluster.url,
       flags: ['--leader-election', '--leader-election-namespace=ns1', ...timings, ...flags],
       environment,
-    }),
-  );
+    });
+  const program = opened.use(run());
   const stack = opened.move();
   /** Requests about the one Lease; the standby's watch of the collection is left out. */
   const requests = (): SentRequest[] =>
@@ -72,6 +73,8 @@ async function start({ name = 'd.example.com', flags = [], environment = {}, lea
     api,
     wire,
     program,
+    /** Another process of the same host. */
+    again: run,
     requests,
     stored: () => api.list(leases).filter(({ metadata }) => !metadata.name.includes('-journal-')) as unknown as Lease[],
     until: <T>(what: string, read: () => T | undefined | false) => bulletin.until(what, read),
@@ -192,22 +195,52 @@ describe('what a candidate and a leader send', () => {
   });
 
   test('a restarted container resumes its own lease at once, acquireTime and transitions kept', async () => {
-    const acquireTime = '2026-01-01T00:00:00.000000Z';
     await using started = await start({
-      lease: {
-        spec: {
-          holderIdentity: self,
-          leaseDurationSeconds: 3600,
-          acquireTime,
-          renewTime: acquireTime,
-          leaseTransitions: 7,
-        },
-      },
+      flags: ['--feature-gates=ReleaseLeaderElectionOnExit=false'],
+      lease: { spec: { holderIdentity: '', leaseTransitions: 6 } },
     });
-    await started.program.logged('Successfully acquired lease');
-    assert.deepEqual(started.requests().slice(0, 2).map(({ method }) => method), ['GET', 'PUT']); // prettier-ignore
-    const { spec } = bodyOf(started.requests()[1]);
+    await started.until('a renewal', () => started.requests().filter(({ method }) => method === 'PUT').length >= 2);
+    started.program.signal('SIGTERM');
+    await started.program.ended;
+    const { acquireTime } = started.stored()[0]?.spec ?? {};
+    const from = started.requests().length;
+    await using next = started.again();
+    await next.logged('Successfully acquired lease');
+    assert.deepEqual(started.requests().slice(from, from + 2).map(({ method }) => method), ['GET', 'PUT']); // prettier-ignore
+    const { spec } = bodyOf(started.requests()[from + 1]);
     assert.deepEqual([spec?.acquireTime, spec?.leaseTransitions, spec?.holderIdentity], [acquireTime, 7, self]);
+  });
+
+  test('a second process of one host waits as a standby that says so, and works once the first has ended', async () => {
+    await using started = await start();
+    await started.program.logged('Started provisioner controller');
+    await using next = started.again();
+    await next.logged('Another process holds the lease with the same identity, waiting as a standby');
+    const about = await started.until('the events', () => {
+      const waiting = (started.api.list(events) as unknown as CoreV1Event[]).filter(
+        ({ reason }) => reason === 'LeaderElectionWaiting',
+      );
+      return waiting.length >= 2 && waiting;
+    });
+    assert.deepEqual(
+      about.map(({ type, involvedObject, message }) => ({ type, kind: involvedObject.kind, message })),
+      [
+        {
+          type: 'Normal',
+          kind: 'Lease',
+          message: `A standby waits for another process with its identity ${self}, which has renewed the lease and may still run`,
+        },
+        {
+          type: 'Warning',
+          kind: 'Lease',
+          message: `A standby waits for another process with its identity ${self}, which holds the lease. Give each Pod a host name of its own (with hostNetwork it has that of the node), or run one replica per node`,
+        },
+      ],
+    );
+    assert.equal(next.lines.join('').includes('Started provisioner controller'), false);
+    started.program.signal('SIGTERM');
+    assert.deepEqual(await started.program.ended, { code: 0 });
+    await next.logged('Started provisioner controller');
   });
 
   test('the event is about the Lease and has its UID, in its namespace, from the unsanitised driver and host', async () => {

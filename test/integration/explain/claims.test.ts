@@ -825,6 +825,19 @@ const rows: readonly Row[] = [
     cure: /the log of the leader has the rule to add/,
   },
   {
+    name: 'a standby that waits for an earlier process with its name',
+    arrange(rig) {
+      usual(rig);
+      rig.addClaim();
+      rig.addEvent(rig.lease(), 'LeaderElection', 'pod-1 became leader', { msAgo: minute });
+      rig.addEvent(rig.lease(), 'LeaderElectionWaiting', 'A standby waits for another process', { msAgo: 12_000 });
+    },
+    verdict: 'waiting',
+    cause: 'no-leader',
+    says: /may have no leader for 12 s: A standby waits for another process\./,
+    cure: /takes the Lease over once that has been silent/,
+  },
+  {
     name: 'sources of other namespaces, which are off in the provisioner',
     arrange(rig) {
       usual(rig);

@@ -109,14 +109,6 @@ describe('an election', () => {
     assert.equal(waitedMs, 21_000, 'the duration in the record counts, and not a retry later');
   });
 
-  test('a process that comes back under its own name goes on at once', async () => {
-    await using leases = await LeaseServer.start();
-    leases.edit({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 7, acquireTime: 'then' });
-    const a = leases.elector('a').run();
-    const waitedMs = await leases.clock.until(() => a.leads);
-    assert.deepEqual([waitedMs, leases.spec?.leaseTransitions, leases.spec?.acquireTime], [0, 7, 'then']);
-  });
-
   test('a leader without a network stops 12 s after its last renewal, before the Lease expires', async () => {
     await using leases = await LeaseServer.start();
     const a = leases.elector('a').run();

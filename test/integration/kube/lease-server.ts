@@ -1,4 +1,5 @@
 /** A scripted API server that holds one Lease, and electors that compete for it, all under one clock. */
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../src/base/clock.ts';
 import { Credentials } from '../../../src/kube/credentials/credentials.ts';
 import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
@@ -25,6 +26,7 @@ export class LeaseServer implements AsyncDisposable {
   readonly #candidates: Candidate[] = [];
   readonly #transports: Transport[] = [];
   readonly log: LogLine[] = [];
+  readonly #uid = randomUUID();
   #lease: Lease | undefined;
   #version = 100;
   /** Whether watches hear of changes; without, standbys have only their own attempts. */
@@ -56,6 +58,11 @@ export class LeaseServer implements AsyncDisposable {
   edit(spec: LeaseRecord, labels?: Record<string, string>): void {
     const metadata = { namespace: 'ns', name: 'lock', ...(labels && { labels }) };
     this.#store({ ...this.#lease, metadata: { ...this.#lease?.metadata, ...metadata }, spec });
+  }
+
+  /** As a PUT would, past all checks. */
+  write(lease: Lease): void {
+    this.#store(lease);
   }
 
   remove(): void {
@@ -193,7 +200,11 @@ export class LeaseServer implements AsyncDisposable {
   #versioned(lease: Lease): Lease {
     this.#version += 1;
     const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
-    return { ...kind, ...lease, metadata: { ...lease.metadata, resourceVersion: String(this.#version) } };
+    return {
+      ...kind,
+      ...lease,
+      metadata: { ...lease.metadata, uid: this.#uid, resourceVersion: String(this.#version) },
+    };
   }
 
   #tell(type: string, lease: Lease): void {

@@ -77,6 +77,12 @@ describe('the headline', () => {
       'Not ready: not permitted to hold the lease ns/a',
       '! not ready',
     ],
+    [
+      'another process has its identity',
+      { ...quiet, ...standby, role: { ...standby.role, waitsFor: 'another process' } },
+      'Standby: this instance waits for another process',
+      'standby',
+    ],
     ['a leader has not begun', { ...quiet, work: undefined }, 'Starting', 'starting'],
   ];
   for (const [name, report, text, mark] of cases) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
+import { HolderSocket } from '../../../../src/kube/election/holder-socket.ts';
 import { LeaseLock } from '../../../../src/kube/election/lease-lock.ts';
 import type { Lease } from '../../../../src/kube/election/lease-record.ts';
 import { lockKinds } from '../../../../src/kube/election/lock-kind.ts';
@@ -16,6 +17,7 @@ async function heldLock(leases: LeaseServer): Promise<LeaseLock> {
     namespace: 'ns',
     name: 'lock',
     identity: 'a',
+    socket: new HolderSocket({ identity: 'a', place: '' }),
     labels: {},
     leaseDurationMs: 15_000,
     clock,
@@ -34,7 +36,7 @@ describe('a lock with several tries under way', () => {
     await clock.advance(5000);
     let answerFirst = (): void => undefined;
     leases.server.next({ method: 'PUT' }, (reply, { body }) => {
-      leases.edit((body as Lease).spec ?? {});
+      leases.write(body as Lease);
       const written = leases.lease;
       answerFirst = () => reply.json(200, written);
     });
@@ -51,10 +53,18 @@ describe('a lock with several tries under way', () => {
     await using leases = await LeaseServer.start();
     const { clock } = leases;
     const lock = await heldLock(leases);
-    await clock.advance(9000);
-    leases.edit({ ...leases.spec, renewTime: '2026-01-01T00:00:05.000000Z' });
+    await clock.advance(5000);
+    const { signal } = new AbortController();
+    leases.server.next({ method: 'PUT' }, (reply, { body }) => {
+      leases.write(body as Lease);
+      reply.status(500, 'InternalError');
+    });
+    leases.server.next({ method: 'GET' }, (reply) => reply.status(500, 'InternalError'));
+    assert.equal(await lock.tryAcquireOrRenew({ signal, keepOnly: true }), false);
+    await clock.advance(4000);
     assert.ok(leases.lease);
     assert.equal(lock.observe(leases.lease), true);
+    assert.equal(lock.isOurs, true);
     assert.equal(lock.expiresAtMs, 15_000);
   });
 });
