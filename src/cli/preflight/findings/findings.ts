@@ -15,6 +15,7 @@ import { missingProgram } from './missing-program.ts';
 import { missingRights } from './missing-rights.ts';
 import { olderRelease } from './older-release.ts';
 import { severalProvisioners } from './several-provisioners.ts';
+import { sharedHostName } from './shared-host-name.ts';
 import { sharedToken } from './shared-token.ts';
 import { shortGracePeriod } from './short-grace-period.ts';
 import { twoAtOnce } from './two-at-once.ts';
@@ -36,6 +37,7 @@ export const definitions: readonly FindingDefinition[] = [
   memoryLimit,
   cpuLimit,
   twoAtOnce,
+  sharedHostName,
   everyNode,
   severalProvisioners,
   unservedProbe,

@@ -14,6 +14,7 @@ export const findingNames = [
   'memory',
   'cpu',
   'two-at-once',
+  'shared-host-name',
   'every-node',
   'several-provisioners',
   'probe',

@@ -182,6 +182,43 @@ const cases: readonly Case[] = [
     driver: { args: [socket], spec: { strategy: { rollingUpdate: { maxSurge: 0 } } } },
     want: [],
   },
+  {
+    name: 'two replicas in the network of their node',
+    driver: { pod: { hostNetwork: true }, spec: { replicas: 2 } },
+    want: ['warning shared-host-name'],
+    says: /2 replicas with leader election, with hostNetwork/,
+  },
+  {
+    name: 'two replicas in the network of their node, on different ones',
+    driver: {
+      pod: {
+        hostNetwork: true,
+        affinity: {
+          podAntiAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname' }],
+          },
+        },
+      },
+      spec: { replicas: 2 },
+    },
+    want: [],
+  },
+  {
+    name: 'one replica in the network of its node, which a rolling update doubles for a moment',
+    driver: { pod: { hostNetwork: true } },
+    want: [],
+  },
+  {
+    name: 'two replicas with one host name',
+    driver: { pod: { hostname: 'driver' }, spec: { replicas: 2 } },
+    want: ['warning shared-host-name'],
+    says: /with one hostname for all/,
+  },
+  {
+    name: 'two Pods of a StatefulSet, which sets their host names',
+    driver: { kind: 'StatefulSet', pod: { hostname: 'driver' }, spec: { replicas: 2 } },
+    want: [],
+  },
   { name: 'a StatefulSet without election', driver: { kind: 'StatefulSet', args: [socket] }, want: [] },
   {
     name: 'a DaemonSet that does not know it',
