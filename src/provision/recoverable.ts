@@ -28,11 +28,18 @@ export interface FulfilContext extends ProvisionContext {
    * @throws when nothing may be deleted now; to be passed on unchanged.
    */
   beforeDelete(handle: string): Promise<void>;
+  /**
+   * May be called as soon as the backend has named the storage, and before anything else is requested: if no claim needs it any more, `revoke`
+   * is given this handle, and need not look for the storage by a request that could create it.
+   *
+   * @param handle - as for `beforeDelete`; not empty.
+   */
+  created?(handle: string): void;
 }
 
 /** What `revoke` is given. */
 export interface RevokeContext extends ProvisionContext {
-  /** The storage, where an earlier attempt to revoke has found it: only its deletion is left to do, and nothing may be created. */
+  /** The storage, where it is known from an earlier attempt: only its deletion is left to do, and nothing may be created. */
   handle: string | undefined;
   /** As in `FulfilContext`; also checks whether the claim needs the volume after all. */
   beforeDelete(handle: string): Promise<void>;

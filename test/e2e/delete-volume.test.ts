@@ -28,6 +28,33 @@ describe('a deleted claim', () => {
     );
   });
 
+  test('takes its volume along, with one call to the driver, also when it is deleted while the driver makes the volume', async () => {
+    const { driver, admin, cluster } = scene;
+    const [before, deleted] = [await driver.volumeIds(), (await driver.calls('DeleteVolume')).length];
+    await driver.setFaults([{ method: 'CreateVolume', delayMs: 5000, times: 1 }]);
+    const { metadata } = await scene.createClaim({ className: await scene.createClass() });
+    const [name, uid] = [metadata?.name ?? '', metadata?.uid ?? ''];
+    await scene.eventually(async () => assert.equal((await driver.faults())[0]?.times, 0));
+    await scene.deleteClaim(name);
+    await scene.eventually(async () => assert.equal((await driver.calls('DeleteVolume')).length, deleted + 1));
+    await scene.eventually(async () => {
+      const { items } = await admin.coordination.listNamespacedLease({ namespace: cluster.sidecarNamespace });
+      const records = items.flatMap(({ metadata: lease }) => Object.values(lease?.annotations ?? {}));
+      assert.deepEqual(
+        records.filter((text) => text.includes(uid)),
+        [],
+        'nothing is left to be done',
+      );
+    });
+    const calls = (await driver.calls('CreateVolume')).filter(({ request }) => request.name === `pvc-${uid}`);
+    assert.deepEqual(
+      calls.map(({ code }) => code),
+      ['OK'],
+    );
+    assert.equal((await driver.calls('DeleteVolume')).length, deleted + 1);
+    assert.deepEqual(await driver.volumeIds(), before);
+  });
+
   test('leaves its volume to the administrator when the class says Retain', async () => {
     const before = (await scene.driver.calls('DeleteVolume')).length;
     const className = await scene.createClass({ reclaimPolicy: 'Retain' });

@@ -30,6 +30,8 @@ export interface CreateContext {
   secrets: ProvisionerSecrets;
   /** Awaited before a volume that does not fit the plan is deleted again; what it throws passes unchanged. */
   beforeDelete: BeforeDelete;
+  /** Called with the id of a volume that fits. */
+  created?: ((volumeId: string) => void) | undefined;
   signal: AbortSignal;
   permit?: Permit | undefined;
 }
@@ -54,6 +56,7 @@ export async function createVolume(
     contentSource: plan.request.volume_content_source !== undefined,
   });
   if ('problem' in created) await discard(settings, plan, created, context);
+  context.created?.(created.volumeId);
   const { migration } = settings;
   const volume = persistentVolume(settings, plan, created);
   if (migration === undefined || !plan.migrated) return volume;

@@ -36,7 +36,9 @@ export async function noteFailure(
     if (!intents.isOpen(intent) && !signal.aborted) await intents.reopen(intent, {}, signal);
   }
   if (error instanceof ProvisionError) return noteProvisionError(parts, intent, error, { mayExist, signal });
-  intents.unclear(intent);
+  // an error of `beforeDelete`, which comes after a clear result, leaves nothing that may still be under way
+  if (intent.isHandleCurrent && !intent.deleteSent) intents.made(intent);
+  else intents.unclear(intent);
   if (error instanceof UnprovedError || error instanceof VolumeSeenError) {
     await intents.leaveDelete(intent, signal); // the volume does not match the request, and must be kept
     intents.unproved(intent, error.message);

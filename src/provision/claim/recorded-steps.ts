@@ -200,7 +200,13 @@ export class RecordedSteps implements AttemptSteps {
       // before the call is noted as under way; the provisioner, which may wait meanwhile, awaits the same permit directly before it
       made = await whenPermitted(permit, signal, () =>
         intents.withCallUnderWay(intent, () =>
-          provisioner.fulfil(intent.record.plan, { signal, permit, mayExist, beforeDelete }),
+          provisioner.fulfil(intent.record.plan, {
+            signal,
+            permit,
+            mayExist,
+            beforeDelete,
+            created: (handle) => intents.named(intent, handle),
+          }),
         ),
       );
     } catch (error) {
@@ -209,11 +215,9 @@ export class RecordedSteps implements AttemptSteps {
       throw error;
     }
     if (!intents.isOpen(intent)) await intents.reopen(intent, made.spec, signal);
-    if (this.#cached(intent) === undefined) {
-      intents.unclear(intent); // the sync that the deletion has queued revokes it
-      return claimGone;
-    }
     intents.made(intent);
+    if (this.#cached(intent) === undefined) return claimGone; // the sync that the deletion has queued revokes it
+    intents.willBeSaved(intent);
     const { volume } = intent.record;
     const named = { ...made, metadata: { ...made.metadata, name: volume.name } };
     return this.#withRetainOfClass(completeVolume(named, volume, { addFinalizer }), volume);

@@ -54,6 +54,8 @@ export interface Intent {
   reportedAs: ReportReason | undefined;
   /** The storage, once the backend has named it in this process. */
   foundHandle: string | undefined;
+  /** No request that could make other storage was sent since the backend has named `foundHandle`. */
+  isHandleCurrent: boolean;
   /** A request to delete the storage may have been sent. */
   deleteSent: boolean;
   /**
@@ -126,6 +128,14 @@ export function isNeverSaved({ owner, isDurable, saveAttempted, since }: Intent)
   return owner === 'own' && isDurable && !saveAttempted && !Number.isNaN(since);
 }
 
+/**
+ * The storage, where it need not be looked for before it is deleted: it is recorded, or the last request of this process has named it. Where
+ * another process may have worked on the record since then, it may have deleted that storage, and a late call may have made other storage.
+ */
+export function knownHandle({ record, owner, foundHandle, isHandleCurrent }: Intent): string | undefined {
+  return record.handle ?? (owner === 'own' && isHandleCurrent ? foundHandle : undefined);
+}
+
 export function newIntent(record: IntentRecord, nowMs: number): Intent {
   return {
     record,
@@ -149,6 +159,7 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     refusedSinceMs: undefined,
     reportedAs: undefined,
     foundHandle: undefined,
+    isHandleCurrent: false,
     deleteSent: false,
     firstDeleteAtMs: undefined,
     revoking: false,

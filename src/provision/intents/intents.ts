@@ -276,6 +276,7 @@ export class Intents {
   async withCallUnderWay<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
     intent.mayExist = true;
     intent.underWay = true;
+    intent.isHandleCurrent = false;
     try {
       return await call();
     } finally {
@@ -283,12 +284,22 @@ export class Intents {
     }
   }
 
-  /** The backend has created the storage, and its volume is about to be saved; if that fails, a later attempt finds it. */
+  /** The backend has named the storage: the last request to it had a clear result. */
+  named(intent: Intent, handle: string): void {
+    intent.foundHandle = handle;
+    intent.isHandleCurrent = true;
+  }
+
+  /** The backend has created the storage: a clear result, which leaves nothing that may still be under way. */
   made(intent: Intent): void {
-    intent.saveAttempted = true;
-    intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
     intent.exhausted = false;
     intent.unclearAtMs = this.#nowMs;
+  }
+
+  /** Its volume is about to be saved; if that fails, a later attempt finds the storage. */
+  willBeSaved(intent: Intent): void {
+    intent.saveAttempted = true;
+    intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
   }
 
   /** A request that creates its PersistentVolume is about to be sent. */
@@ -325,6 +336,7 @@ export class Intents {
 
   /** A call that creates the storage ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
+    intent.isHandleCurrent = false;
     this.lateCalls.unclear(intent);
     if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
   }
@@ -378,6 +390,7 @@ export class Intents {
     const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.deleteSent = false;
     intent.firstDeleteAtMs = undefined;
+    intent.isHandleCurrent = false;
     await this.#put(intent, { ...record, phase: 'revoked' }, signal);
   }
 
@@ -464,7 +477,7 @@ export class Intents {
     const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
     const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
     intent.record = { ...record, phase: 'unclear' };
-    this.lateCalls.takenOver(intent);
+    this.lateCalls.takenOver(intent); // so the handle does not count as known: that process may have deleted the storage
     try {
       this.#open.add(intent);
       await this.#options.journal.put(intent.record, signal);

@@ -93,7 +93,7 @@ export class DeletionGuard {
     const { signal } = context;
     if (handle === '')
       throw new ReportOnlyError('the storage has no handle by which it could be deleted', 'undecidable');
-    intent.foundHandle = handle;
+    intents.named(intent, handle);
     await this.#checkOpen(intent, handle, signal);
     if (intent.reportOnly !== undefined) throw new ReportOnlyError(intent.reportOnly, 'restored');
     if (intent.owner === 'foreign' || intent.deleteNotBeforeMs > clock.monotonicMs()) {

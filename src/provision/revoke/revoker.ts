@@ -17,6 +17,7 @@ import { uidIndex } from '../cache/informers.ts';
 import {
   type Intent,
   keptForMs,
+  knownHandle,
   maxProofMs,
   needsNoSecondRevoke,
   revocableAtMs,
@@ -309,14 +310,14 @@ export class Revoker {
   async #callRevoke(intent: Intent, signal: AbortSignal): Promise<void> {
     const { intents, provisioner } = this.#options;
     const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
-    const { plan, handle } = intent.record;
+    const { plan } = intent.record;
     await this.#slots.take();
     try {
       await whenPermitted(permit, signal, () =>
         provisioner.revoke(plan, {
           signal,
           permit,
-          handle,
+          handle: knownHandle(intent),
           beforeDelete: (found) => this.#proveDeletion(intent, found, signal),
         }),
       );

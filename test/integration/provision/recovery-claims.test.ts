@@ -133,26 +133,91 @@ describe('a claim that is deleted while its volume may be in progress', () => {
     assert.equal(seen.revoked, 1);
   });
 
-  test('gets no PersistentVolume when the backend answers after the deletion was seen', async () => {
+  for (const { title, earlier, namesStorage = true, deleted, calls } of [
+    { title: 'is deleted once, by the handle that came back', deleted: 1, calls: ['handle'] },
+    {
+      title: 'is looked for, and deleted once, where the provisioner has not named it',
+      namesStorage: false,
+      deleted: 1,
+      calls: ['look'],
+    },
+    {
+      title: 'is deleted once more when an earlier call that had no clear result can no longer run',
+      earlier: unclear(),
+      deleted: 2,
+      calls: ['handle', 'look'],
+    },
+    {
+      title: 'is deleted once after an earlier call that was never sent',
+      earlier: neverSent(),
+      deleted: 1,
+      calls: ['handle'],
+    },
+    {
+      title: 'is deleted once after an earlier call that certainly made nothing',
+      earlier: final(),
+      deleted: 1,
+      calls: ['handle'],
+    },
+  ]) {
+    test(`gets no PersistentVolume when the backend answers after the deletion was seen, and the storage ${title}`, async () => {
+      const scene = await recoveryScene();
+      await using rig = scene.rig;
+      const { backend, handle, clock, journal, uid } = scene;
+      backend.namesStorage = namesStorage;
+      if (earlier !== undefined) {
+        backend.fulfilSteps.push(earlier);
+        await rig.start();
+      }
+      const before = backend.fulfils.length;
+      const answer = Promise.withResolvers<undefined>();
+      backend.fulfilSteps.push(async ({ name, parameters }) => {
+        await answer.promise;
+        return backend.make(name, parameters);
+      });
+      if (earlier === undefined) rig.startOnly();
+      else await clock.advance(rig.limiter.delays(uid).at(-1) ?? NaN);
+      await rig.until('the call', () => backend.fulfils.length === before + 1);
+      rig.deleteClaim();
+      await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
+      answer.resolve(undefined);
+      if (deleted === 2) await scene.closedAfterSecondLook();
+      else await scene.closed(); // no time passes
+      assert.deepEqual(backend.deleted, [handle, `${handle}-2`].slice(0, deleted));
+      assert.deepEqual(
+        backend.revokes.map((call) => (call.handle === undefined ? 'look' : 'handle')),
+        calls,
+      );
+      assert.equal(journal.writes.includes('put revoked'), deleted === 2);
+      assert.equal(scene.seen.revoked, 1);
+      const saves = rig.wire.requests.filter(
+        ({ method, path }) => method === 'POST' && path.includes('/persistentvolumes'),
+      );
+      assert.deepEqual(saves, []);
+    });
+  }
+
+  test('has its storage deleted by its handle where the volume could not be listed at first', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
     const { backend, handle } = scene;
-    const answer = Promise.withResolvers<undefined>();
     backend.fulfilSteps.push(async ({ name, parameters }) => {
-      await answer.promise;
+      rig.deleteClaim();
+      await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
       return backend.make(name, parameters);
     });
+    backend.namesStorage = false;
+    const refusal = rig.refuse('list', 'persistentvolumes');
     rig.startOnly();
-    await rig.until('the call', () => backend.fulfils.length === 1);
-    rig.deleteClaim();
-    await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
-    answer.resolve(undefined);
-    await scene.closedAfterSecondLook();
-    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
-    const saves = rig.wire.requests.filter(
-      ({ method, path }) => method === 'POST' && path.includes('/persistentvolumes'),
+    await rig.until('the first attempt', () => refusal.hits === 1);
+    await rig.settle();
+    refusal.remove();
+    await scene.undone();
+    assert.deepEqual(backend.deleted, [handle]);
+    assert.deepEqual(
+      backend.revokes.map((call) => call.handle),
+      [undefined, handle],
     );
-    assert.deepEqual(saves, []);
   });
 
   test('after an administrator has kept its first volume has nothing deleted, as a second call may have found that', async () => {

@@ -38,6 +38,8 @@ export class ScriptedBackend implements Recoverable {
   otherwiseRevoke: RevokeStep = (plan, context) => this.undo(plan, context);
   declare shouldProvision?: NonNullable<Recoverable['shouldProvision']>;
   declare isElsewhere?: NonNullable<Recoverable['isElsewhere']>;
+  /** Whether `fulfil` names the storage as soon as it is made. */
+  namesStorage = true;
   /** How often each name was made. */
   readonly #made = new Map<string, number>();
 
@@ -89,7 +91,9 @@ export class ScriptedBackend implements Recoverable {
     this.fulfils.push({ plan, mayExist: context.mayExist });
     const step = this.fulfilSteps.shift() ?? this.otherwiseFulfil;
     if (step instanceof Error) throw step;
-    return step(plan, context);
+    const made = await step(plan, context);
+    if (this.namesStorage) context.created?.(made.spec.csi?.volumeHandle ?? '');
+    return made;
   }
 
   async revoke(given: Plan, context: RevokeContext): Promise<void> {

@@ -126,6 +126,21 @@ export const brokenCases: BrokenCase[] = [
     },
   },
   {
+    without: 'a look for what a late call has made since a clear result',
+    broken: { trustsHandles: true },
+    commands: {
+      first: ['the next CreateVolume: late', 'create claim 0 of class delete', 'everything is answered'],
+      texts: [
+        '1000 ms pass without an answer',
+        'until CreateVolume is executed',
+        'delete claim 0',
+        'everything is answered',
+        '3000 ms pass',
+      ],
+      maxCommands: 8,
+    },
+  },
+  {
     without: 'a second revoke that waits until a stalled backend has begun what was given up',
     broken: { noProgress: true },
     commands: {

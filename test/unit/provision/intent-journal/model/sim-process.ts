@@ -37,6 +37,8 @@ export interface BrokenGuards {
   noPermit?: boolean;
   /** What was revoked once is not looked for again. */
   revokesOnce?: boolean;
+  /** What was once made for a volume is deleted, without a look for what was made since. */
+  trustsHandles?: boolean;
   /** Nobody knows what a stalled backend has read. */
   noProgress?: boolean;
   /** All claims of a name have the same UID, and therefore volumes of the same name. */
@@ -53,6 +55,7 @@ export interface SimProcessOptions {
   /** One process at a time, by leader election. */
   election: boolean;
   onDelete: SimProvisionerOptions['onDelete'];
+  onNeedlessRequest: SimProvisionerOptions['onNeedlessRequest'];
   /** A number that rises with everything that happens. */
   tick: () => number;
   broken: BrokenGuards;

@@ -41,6 +41,10 @@ export interface SimProvisionerOptions {
   noProgress?: boolean;
   /** A provisioner that takes it as done when it is asked to revoke a volume again. */
   revokesOnce?: boolean;
+  /** A provisioner that deletes what was once made for a volume, and does not look for what was made since. */
+  trustsHandles?: boolean;
+  /** Called when it is asked to look for storage that its only request so far has named. */
+  onNeedlessRequest: (volumeName: string) => void;
 }
 
 type SimPlan = { name: string; args: string; node: string };
@@ -66,6 +70,8 @@ export class SimProvisioner implements Recoverable {
   readonly #calls: CallProgress;
   /** Names of the volumes that were revoked. */
   readonly #revoked = new Set<string>();
+  /** What was requested by volume name: the handle that came back, and whether all requests had a clear result. */
+  readonly #requested = new Map<string, { handle?: string; isClear: boolean }>();
 
   constructor(options: SimProvisionerOptions) {
     this.#options = options;
@@ -84,6 +90,7 @@ export class SimProvisioner implements Recoverable {
     const plan = given as SimPlan;
     const { name } = plan;
     const { handle, unfit } = await this.#create(plan, context);
+    context.created?.(handle);
     if (unfit) {
       await this.#deleteProved(handle, context);
       throw new ProvisionError('too small', { state: 'in-background', afterUnclear: 'absent' });
@@ -95,7 +102,10 @@ export class SimProvisioner implements Recoverable {
     const plan = given as SimPlan;
     const { name } = plan;
     if (this.#options.revokesOnce === true && this.#revoked.has(name)) return;
-    const found = context.handle ?? (await this.#create(plan, context)).handle;
+    const { handle: known, isClear = false } = this.#requested.get(name) ?? {};
+    if (context.handle === undefined && known !== undefined && isClear) this.#options.onNeedlessRequest(name);
+    const trusted = this.#options.trustsHandles === true ? known : undefined;
+    const found = context.handle ?? trusted ?? (await this.#create(plan, context)).handle;
     await this.#deleteProved(found, context);
     this.#revoked.add(name);
   }
@@ -128,11 +138,17 @@ export class SimProvisioner implements Recoverable {
   ): Promise<BackendVolume> {
     const { backend, network, argsNow, believesFirstFinal = false } = this.#options;
     const args = argsNow?.(name) ?? planned;
+    const { handle: known, isClear: wasClear = true } = this.#requested.get(name) ?? {};
     const made = whenPermitted(permit, signal, () => {
       const sentAtMs = network.nowMs;
+      this.#requested.set(name, { ...(known !== undefined && { handle: known }), isClear: false });
       const create = (): BackendVolume => backend.create(name, args, this.#latestBeginMs(sentAtMs));
       return this.#call(`CreateVolume ${name}`, create, signal);
     });
+    made.then(
+      ({ handle }) => this.#requested.set(name, { handle, isClear: wasClear }),
+      () => undefined,
+    );
     return made.catch((error: unknown) => {
       if (error instanceof BackendError)
         throw provisionError(error, { believesFirstFinal, mayReschedule: node !== '' });

@@ -124,6 +124,7 @@ export class World {
         writer: `writer-${number}`,
         prefix: prefixChanges && number % 2 === 0 ? 'vol' : 'pvc',
         onDelete: (...args) => this.#onDelete(...args),
+        onNeedlessRequest: (name) => this.#onNeedlessRequest(name),
         tick: () => ++this.#tick,
       }),
     );
@@ -351,6 +352,12 @@ export class World {
     if (this.anotherWorked || this.wasRestored) return; // nobody knows of what was requested then
     if (existing !== undefined && this.ledger.wasHeld(existing)) return; // the claim is served, which not every process knows yet
     this.#broken ??= `${name} is requested from other arguments than before`;
+  }
+
+  /** What the only request for a volume has named is not looked for by another one. */
+  #onNeedlessRequest(name: string): void {
+    if (this.#started > 1 || this.wasRestored) return; // what another process has requested is not known
+    this.#broken ??= `${name} is requested again though its storage is known`;
   }
 
   /** A fit volume is not deleted under a claim that wanted it when the process looked. */
