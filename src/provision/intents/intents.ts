@@ -174,11 +174,14 @@ export class Intents {
 
   #renewVersions(): void {
     const { volumeLog } = this.#options;
+    const isDue = (intent: Intent): boolean =>
+      !isLeftAlone(intent) && !intent.served && intent.owner !== 'foreign' && this.#nowMs - intent.sinceAtMs >= renewMs;
+    // the one that has waited longest first: else those behind many others would never have their turn
+    const due = [...this.#open.list()].filter(isDue).sort((a, b) => a.sinceAtMs - b.sinceAtMs);
     let renewed = 0;
-    for (const intent of this.#open.list()) {
-      const { since, sinceAtMs, record } = intent;
-      if (isLeftAlone(intent) || intent.served || intent.owner === 'foreign') continue;
-      if (this.#nowMs - sinceAtMs < renewMs || volumeLog.verdict(record.volume.name, since).kind !== 'never') continue;
+    for (const intent of due) {
+      const { since, record } = intent;
+      if (volumeLog.verdict(record.volume.name, since).kind !== 'never') continue;
       intent.since = volumeLog.reached;
       intent.sinceAtMs = this.#nowMs;
       if (intent.since === since) continue;

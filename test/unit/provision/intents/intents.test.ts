@@ -115,6 +115,36 @@ class ScriptedProgress implements BackendProgress {
   }
 }
 
+test('the versions of ten thousand records are renewed in turn, while PersistentVolumes keep changing', async () => {
+  const count = 10_000;
+  const { intents, volumeLog, clock } = await scene();
+  const ending = new AbortController();
+  volumeLog.listed('1', { rewound: false });
+  for (let n = 0; n < count; n++) await intents.openAndRecord(makeRecord(`u${n}`, { since: '1' }), signal);
+  const renewing = intents.renewVersions(ending.signal);
+  let version = 1;
+  /** PersistentVolumes of others change with each turn. */
+  const pass = async (turns: number): Promise<void> => {
+    for (let turn = 0; turn < turns; turn++) {
+      volumeLog.advanced(String(++version));
+      await clock.advance(5000);
+    }
+  };
+  const neverRenewed = (): number => [...intents.list()].filter(({ since }) => since === 1).length;
+  await pass(4 + 1); // none is due earlier
+  assert.ok(neverRenewed() < count, 'some have had their turn');
+  await pass(20);
+  assert.equal(neverRenewed(), 0);
+  const renewedAt = version;
+  await pass(21);
+  assert.ok(
+    [...intents.list()].every(({ since }) => since > renewedAt - 4),
+    'each has had its next turn',
+  );
+  ending.abort();
+  await renewing;
+});
+
 describe('a call that was given up', () => {
   const lateMs = 1.5 * maxCallMs;
 
