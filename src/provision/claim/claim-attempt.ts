@@ -121,6 +121,8 @@ export class ClaimAttempt {
         const volumeName = this.#options.volumeName(claim);
         const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
         const refusal = (await this.#admit(options, signal)) ?? (await steps.admit(options, signal));
+        const isUnseen = refusal?.reason === 'volume-exists' && this.#options.volumes.get(volumeName) === undefined;
+        if (isUnseen) this.#options.syncAfter(uid, unseenMs); // no event may show that it goes
         return refusal ?? (await this.#provisionAndSave({ options }, signal));
       });
     }
@@ -221,7 +223,7 @@ export class ClaimAttempt {
   ): Promise<Stopped | undefined> {
     const { provisioner, provisionerName, isKnownProvisioner, volumes, recentlySaved, recorder, client } =
       this.#options;
-    const { waits, syncAfter } = this.#options;
+    const { waits } = this.#options;
     const reportFailure = (message: string): void =>
       recorder.event(claimReference(claim), 'Warning', failedReason, message);
 
@@ -237,7 +239,6 @@ export class ClaimAttempt {
           `PersistentVolume ${JSON.stringify(volumeName)} exists already and is not for this claim. Delete it, or recreate the claim`,
         );
       }
-      if (cached === undefined) syncAfter(claimUid(claim), unseenMs);
       return new Stopped('volume-exists', `volume ${volumeName} exists already`);
     }
     const unbound = volumes

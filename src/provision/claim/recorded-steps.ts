@@ -127,7 +127,7 @@ export class RecordedSteps implements AttemptSteps {
    * @throws {NameInUseError} while another claim's volume of the name is in progress, {DrainingError} while none may be begun.
    */
   async admit({ claim, volumeName }: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined> {
-    const { guard, intents, recentlyServedClaims } = this.#options;
+    const { guard, intents, recentlyServedClaims, client, waits } = this.#options;
     try {
       intents.checkDrain();
       this.#checkName(claimUid(claim), volumeName);
@@ -136,7 +136,11 @@ export class RecordedSteps implements AttemptSteps {
     }
     if (!recentlyServedClaims.has(claimUid(claim))) return undefined;
     const wish = await guard.wish({ claim: namesOf(claim) }, signal);
-    return wish === 'wanted' ? undefined : new Stopped('served', 'the claim has its volume, or is gone');
+    if (wish !== 'wanted') return new Stopped('served', 'the claim has its volume, or is gone');
+    // the volume of another process, which the claim does not name yet, and neither cache may show
+    waits.add(claimUid(claim), `gone/${volumeName}`);
+    if ((await storedVolume(client, volumeName, signal)) === undefined) return undefined;
+    return new Stopped('volume-exists', `volume ${volumeName} exists already`);
   }
 
   async provision({ options, intent: recorded }: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped> {

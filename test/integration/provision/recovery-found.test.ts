@@ -590,6 +590,28 @@ describe('a record of another process', () => {
     assert.equal(rig.volume(name), undefined);
   });
 
+  for (const { title, volumes, fulfils } of [
+    { title: 'with its volume saved, which no cache shows yet, leads to no second request', volumes: 1, fulfils: 0 },
+    { title: 'without a volume leads to a request of our own', volumes: 0, fulfils: 1 },
+  ]) {
+    test(`that was closed by it ${title}`, async () => {
+      const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
+      await using rig = scene.rig;
+      const { backend, journal, uid, name } = scene;
+      journal.onPut = () => Promise.reject(new ForeignIntentError('it works on the volume'));
+      await rig.start();
+      journal.onPut = () => Promise.resolve();
+      journal.records.delete(uid);
+      const syncs = rig.limiter.syncs(uid).length;
+      // both in one turn: the watch tells of the volume later. The claim is not bound yet
+      if (volumes > 0) rig.addVolume(name, 'Pending', { spec: { claimRef: { namespace: 'ns', name: 'a', uid } } });
+      journal.listener.onGone(uid);
+      await rig.synced(uid, syncs + 1);
+      await rig.settle();
+      assert.equal(backend.fulfils.length, fulfils);
+    });
+  }
+
   test('that was closed by it may have had a PersistentVolume: what is made afterwards is not deleted', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'foreign' }] });
     await using rig = scene.rig;

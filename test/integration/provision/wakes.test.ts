@@ -329,6 +329,7 @@ const elsewhere: Partial<Record<ClaimReason | VolumeReason, { file: string; titl
     file: 'volume/shared-storage.test.ts',
     title: 'waits for the next such volume once the first is gone',
   },
+  'other-source': { file: 'volume/other-source.test.ts', title: 'to the provisioner whose storage it has' },
   'not-live': { file: 'volume-deletion.test.ts', title: 'a deletion is not repeated once the volume' },
 };
 
