@@ -88,6 +88,7 @@ export type VolumeReason = Exclude<ReleaseStep, 'syncing' | 'queued' | 'idle'> |
 export const volumeWakes = {
   'earlier-call': { once: 'earlier calls have ended', by: ['timer'] },
   'shared-storage': { once: 'the other PersistentVolume changes or is deleted', by: ['volumes', 'timer'] },
+  'other-source': { once: 'the annotation, or the reclaim policy, is corrected', by: ['own'] },
   refused: { once: 'the provisioner allows it, as when the volume is detached', by: ['provisioner', 'own'] },
   'not-live': { once: 'the cache shows what the API server has', by: ['own'] },
   ignored: { once: 'the volume changes, as it is the work of another instance', by: ['own'] },
