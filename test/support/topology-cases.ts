@@ -113,12 +113,46 @@ export const topologyCases: Record<string, readonly TopologyCase[]> = {
       name: 'keys that no node has as labels are an error',
       wholeProgram: true,
       cluster: 'no zone labels',
-      want: { error: 'topologyKeys [ex.com/zone] were not found on any nodes' },
+      want: { error: 'topologyKeys [[ex.com/zone]] were not found on any nodes' },
     },
     {
-      name: 'nodes without keys count by their labels',
+      name: 'nodes without the driver, or where it has no keys, do not count by their labels',
+      wholeProgram: true,
       cluster: 'one node with keys',
-      want: { requisite: '{Z=z1} {Z=z2} {Z=z3}', preferred: '{Z=z3} {Z=z1} {Z=z2}' },
+      want: { requisite: '{Z=z3}', preferred: '{Z=z3}' },
+    },
+    {
+      name: 'where nodes have different keys, those of each count',
+      wholeProgram: true,
+      cluster: 'different keys',
+      want: { requisite: '{Z=z1} {R=rA,Z=z1}', preferred: '{Z=z1} {R=rA,Z=z1}' },
+    },
+    {
+      name: 'a node counts also for a part of its keys, and not for more than it has',
+      cluster: 'regions, one with zones',
+      want: { requisite: '{G=us} {G=us,Z=z2}', preferred: '{G=us} {G=us,Z=z2}' },
+    },
+    {
+      name: 'a node counts by the keys of its own CSINode alone',
+      cluster: 'zones beside racks',
+      want: { requisite: '{R=rB} {Z=z1}', preferred: '{R=rB} {Z=z1}' },
+    },
+    {
+      name: 'keys that no node has as labels are left out beside others',
+      cluster: 'zones beside missing racks',
+      want: { requisite: '{Z=z1}', preferred: '{Z=z1}' },
+    },
+    {
+      name: 'several sets of keys that no node has as labels are all named, in order',
+      cluster: 'no labels for several keys',
+      want: {
+        error: 'topologyKeys [[ex.com/rack] [ex.com/region ex.com/zone] [ex.com/zone]] were not found on any nodes',
+      },
+    },
+    {
+      name: 'a CSINode without Node adds its keys, and no topology',
+      cluster: 'no nodes',
+      want: { error: 'topologyKeys [[ex.com/zone]] were not found on any nodes' },
     },
     {
       name: 'no CSINode at all is an error',
@@ -336,10 +370,23 @@ export const topologyCases: Record<string, readonly TopologyCase[]> = {
       want: { error: 'no topology key found for node n2' },
     },
     {
-      name: 'other nodes without keys count by their labels',
+      name: 'other nodes without keys do not count by their labels',
+      wholeProgram: true,
       cluster: 'one node with keys',
       selected: 'n3',
-      want: { requisite: '{Z=z1} {Z=z2} {Z=z3}', preferred: '{Z=z3} {Z=z1} {Z=z2}' },
+      want: { requisite: '{Z=z3}', preferred: '{Z=z3}' },
+    },
+    {
+      name: 'other nodes with more keys count for those of the selected one',
+      cluster: 'regions, one with zones',
+      selected: 'n1',
+      want: { requisite: '{G=us}', preferred: '{G=us}' },
+    },
+    {
+      name: 'other nodes with fewer keys do not count, though they have the labels',
+      cluster: 'regions, one with zones',
+      selected: 'n2',
+      want: { requisite: '{G=us,Z=z2}', preferred: '{G=us,Z=z2}' },
     },
     {
       name: 'a node without CSINode asks for another node',

@@ -34,6 +34,14 @@ const clusters = {
   'four racks': withKeys('Z,R', { n1: 'Z=z1,R=rA', n2: 'Z=z2,R=rB', n3: 'Z=z3,R=rC', n4: 'Z=z4,R=rD' }),
   'racks across zones': withKeys('Z,R', { n1: 'Z=z2,R=rA', n2: 'Z=z1,R=rA', n3: 'Z=z1,R=rB' }),
   'different keys': [...withKeys('Z', { n1: 'Z=z1' }), ...withKeys('Z,R', { n2: 'Z=z1,R=rA', n3: 'Z=z1,R=rA' })],
+  'regions, one with zones': [...withKeys('G', { n1: 'G=us,Z=z1' }), ...withKeys('G,Z', { n2: 'G=us,Z=z2' })],
+  'zones beside racks': [...withKeys('Z', { n1: 'Z=z1,R=rA' }), ...withKeys('R', { n2: 'Z=z2,R=rB' })],
+  'zones beside missing racks': [...withKeys('Z', { n1: 'Z=z1' }), ...withKeys('R', { n2: 'Z=z2' })],
+  'no labels for several keys': [
+    ...withKeys('Z', { n1: 'foo=bar' }),
+    ...withKeys('Z,G', { n2: 'G=us' }),
+    ...withKeys('R', { n3: 'Z=z1' }),
+  ],
   'no zone labels': withKeys('Z', { n1: 'foo=bar' }),
   'one node with keys': [
     { name: 'n1', labels: 'Z=z1', keys: 'other' },

@@ -4,7 +4,7 @@ import { capacityInformer } from '../../capacity/capacity-informer.ts';
 import { ClusterSegments } from '../../capacity/cluster-segments.ts';
 import { NodeSegment } from '../../capacity/node-segment.ts';
 import type { SegmentSource } from '../../capacity/segment.ts';
-import type { NodeInformers } from '../../csi/topology/topology-nodes.ts';
+import { nodeCaches, type NodeInformers } from '../../csi/topology/topology-nodes.ts';
 import { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { CapacityFamilies, CapacitySetup } from '../capacity.ts';
@@ -59,7 +59,7 @@ export function capacityFeature(
   return {
     controller,
     async follow(signal) {
-      caches.start({ ...nodes });
+      if (nodes !== undefined) caches.start(nodeCaches(nodes));
       using _refreshing = driver.onReconnected(() => controller.refreshAll()); // earlier amounts may be outdated
       const followed = new TaskGroup(signal);
       followed.start((ending) => capacities.run(ending));

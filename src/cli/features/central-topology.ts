@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { Topology, type TopologyOptions } from '../../csi/topology/topology.ts';
 import type { TopologyHook } from '../../csi/topology/topology-hook.ts';
-import type { NodeInformers } from '../../csi/topology/topology-nodes.ts';
+import { nodeCaches, type NodeInformers } from '../../csi/topology/topology-nodes.ts';
 import { waitForSync } from '../../kube/cache/wait-for-sync.ts';
 
 export interface CentralTopologyOptions extends Omit<TopologyOptions, 'nodes'> {
@@ -47,7 +47,7 @@ async function filled(parts: {
   const { nodes, signal, clock, logger } = parts;
   using waiting = joinSignals([signal], { clock, timeoutMs: fillingMs });
   try {
-    await waitForSync({ ...nodes }, { signal: waiting.signal, clock, logger });
+    await waitForSync(nodeCaches(nodes), { signal: waiting.signal, clock, logger });
   } catch (error) {
     const { message } = nodes.nodes.lastError ?? nodes.csiNodes.lastError ?? (error as Error);
     throw new Error(`nodes and CSINodes could not be read yet: ${message}`, { cause: error });

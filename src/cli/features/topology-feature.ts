@@ -1,7 +1,7 @@
 import { staticNodes } from '../../csi/node-deployment/static-nodes.ts';
 import { Topology } from '../../csi/topology/topology.ts';
 import type { TopologyHook } from '../../csi/topology/topology-hook.ts';
-import { nodeInformers, type NodeInformers } from '../../csi/topology/topology-nodes.ts';
+import { nodeCaches, nodeInformers, type NodeInformers } from '../../csi/topology/topology-nodes.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 import { centralTopology } from './central-topology.ts';
@@ -21,7 +21,7 @@ export function topologyFeature(options: FeatureOptions): TopologyFeature {
   const nodes = nodeInformers({ transport, driverName: driver.name, metrics: metrics.reflector, clock, logger });
   const topology = clusterTopology(options, nodes);
   const isNeeded = topology !== undefined && driver.capabilities.volumeAccessibilityConstraints;
-  return { topology, nodes, caches: isNeeded ? { ...nodes } : undefined };
+  return { topology, nodes, caches: isNeeded ? nodeCaches(nodes) : undefined };
 }
 
 function clusterTopology(
@@ -32,7 +32,7 @@ function clusterTopology(
   const { strictTopology, immediateTopology } = config.provisioning;
   return centralTopology({
     nodes,
-    startCaches: () => caches.need({ ...nodes }),
+    startCaches: () => caches.need(nodeCaches(nodes)),
     signal: ending,
     driverName: driver.name,
     strict: strictTopology,

@@ -29,6 +29,8 @@ export interface CsiNodeDriver {
 export interface TopologyNodes {
   nodes: Lister<TopologyNode>;
   csiNodes: Lister<CsiNode>;
+  /** A number that is another one after labels or keys of a node have changed; without it nothing is remembered. */
+  changes?: () => number;
 }
 
 /** The resource of nodes. */
@@ -59,6 +61,12 @@ export function topologyKeysOf(csiNode: CsiNode, driverName: string): readonly s
 export interface NodeInformers extends TopologyNodes {
   nodes: Informer<TopologyNode>;
   csiNodes: Informer<CsiNode>;
+  changes: () => number;
+}
+
+/** The caches alone, by name, for what runs them and waits for them. */
+export function nodeCaches({ nodes, csiNodes }: NodeInformers): Pick<NodeInformers, 'nodes' | 'csiNodes'> {
+  return { nodes, csiNodes };
 }
 
 const bareFields = { name: true, uid: true, resourceVersion: true } as const;
@@ -75,7 +83,17 @@ export function nodeInformers(options: {
   const shared = new SharedValues();
   const bare = ({ metadata: { name, uid, resourceVersion } }: KubeObject): KubeObject['metadata'] =>
     ({ name, uid, resourceVersion }) as KubeObject['metadata'];
+  let changes = 0;
+  const sameNode = (old: TopologyNode, node: TopologyNode): boolean =>
+    sameLabels(old.metadata.labels, node.metadata.labels);
+  const sameCsiNode = (old: CsiNode, csiNode: CsiNode): boolean => old.spec === csiNode.spec;
+  const counted =
+    <T>(same: (old: T, object: T) => boolean) =>
+    (old: T | undefined, object: T | undefined): void => {
+      if (old === undefined || object === undefined || !same(old, object)) changes += 1;
+    };
   return {
+    changes: () => changes,
     nodes: new Informer<TopologyNode>({
       ...common,
       resource: nodeResource,
@@ -86,7 +104,8 @@ export function nodeInformers(options: {
         return markReduced({ metadata: { ...bare(node), labels } });
       },
       protobuf: messageDecoder('Node', { metadata: { ...bareFields, labels: true } }),
-      sameContent: (old, node) => sameLabels(old.metadata.labels, node.metadata.labels),
+      sameContent: sameNode,
+      onStoreChange: counted(sameNode),
       metrics: metrics(nodeResource.plural),
     }),
     csiNodes: new Informer<CsiNode>({
@@ -101,7 +120,8 @@ export function nodeInformers(options: {
         metadata: bareFields,
         spec: { drivers: { name: true, topologyKeys: true } },
       }),
-      sameContent: (old, csiNode) => old.spec === csiNode.spec,
+      sameContent: sameCsiNode,
+      onStoreChange: counted(sameCsiNode),
       metrics: metrics(csiNodeResource.plural),
     }),
   };

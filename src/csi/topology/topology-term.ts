@@ -35,22 +35,6 @@ export function termOf(labels: Labels | undefined, keys: readonly string[]): Top
   return pairs.sort(comparePairs);
 }
 
-/** The terms of all nodes that have every key, each once: thousands of nodes are in a few topologies. */
-export function termsOfNodes(
-  nodes: Iterable<{ metadata: { labels?: Labels } }>,
-  keys: readonly string[],
-): TopologyTerm[] {
-  const terms = new Map<string, TopologyTerm>();
-  for (const { metadata } of nodes) {
-    // A term for each node would take most of the time.
-    const text = keys.map((key) => metadata.labels?.[key]).join('\0');
-    if (terms.has(text)) continue;
-    const term = termOf(metadata.labels, keys);
-    if (term !== undefined) terms.set(text, term);
-  }
-  return sortedTerms([...terms.values()]);
-}
-
 /**
  * The topologies that a class allows, one term for each combination of values (Kubernetes page "Storage Classes",
  * "Allowed topologies"). An expression without values also drops the expressions before it, as in the original; the API server

@@ -3,16 +3,15 @@ import { goQuote } from '../../base/go-quote.ts';
 import type { Logger } from '../../base/logger.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { firstTopology } from './claim-spread.ts';
+import { ClusterTerms } from './cluster-terms.ts';
 import type { TopologyRequirement } from '../generated/csi/v1/TopologyRequirement.ts';
 import { SelectedNodeGoneError, type TopologyHook, type TopologyQuestion } from './topology-hook.ts';
 import { topologyKeysOf, type TopologyNodes } from './topology-nodes.ts';
 import {
   allowedTerms,
-  isLabelName,
   isWithin,
   keysText,
   labelsText,
-  termsOfNodes,
   termsText,
   termText,
   rotated,
@@ -31,8 +30,6 @@ export interface TopologyOptions {
   /** `--immediate-topology`: without a selected node the topologies of the whole cluster, else none. */
   immediate: boolean;
   logger: Logger;
-  /** Uniform in [0, 1): which node's keys count when none was selected. Default `Math.random`. */
-  random?: () => number;
 }
 
 /** The node that the scheduler chose: the driver's topology keys on it, and its topology. */
@@ -43,14 +40,16 @@ interface SelectedNode {
 }
 
 /**
- * Computes accessibility requirements from the class, the scheduler's choice, and the nodes as they are now. Nothing is
- * kept: a request that was sent is repeated from its plan.
+ * Computes accessibility requirements from the class, the scheduler's choice, and the nodes as they are now. Nothing of a
+ * claim is kept: a request that was sent is repeated from its plan.
  */
 export class Topology implements TopologyHook {
   readonly #options: TopologyOptions;
+  readonly #cluster: ClusterTerms;
 
   constructor(options: TopologyOptions) {
     this.#options = options;
+    this.#cluster = new ClusterTerms(options.nodes, options.driverName);
   }
 
   /**
@@ -60,7 +59,7 @@ export class Topology implements TopologyHook {
    * @throws {SelectedNodeGoneError} when the selected node has no CSINode, or there is no such Node.
    * @throws {Error} when none can be determined; the texts are those of the original.
    */
-  requirements(question: TopologyQuestion): TopologyRequirement | undefined {
+  async requirements(question: TopologyQuestion): Promise<TopologyRequirement | undefined> {
     const { claimName, allowedTopologies, selectedNodeName } = question;
     const { strict, immediate } = this.#options;
     const selected = selectedNodeName === '' ? undefined : this.#selectedNode(selectedNodeName);
@@ -71,7 +70,7 @@ export class Topology implements TopologyHook {
       return requirement([selected.term], 0);
     }
     if (selected === undefined && !restricted && !immediate) return undefined;
-    const requisite = sortedTerms(restricted ? allowed : this.#clusterTerms(selected?.keys));
+    const requisite = restricted ? sortedTerms(allowed) : await this.#clusterTerms(selected?.keys);
     if (requisite.length === 0) return undefined;
     const first =
       selected === undefined ? firstTopology(claimName, requisite.length) : indexOfSelected(selected, requisite);
@@ -110,32 +109,14 @@ export class Topology implements TopologyHook {
     );
   }
 
-  /** Every topology of the cluster: nodes count by their labels alone, whether or not the driver runs there. */
-  #clusterTerms(keysOfSelected: readonly string[] | undefined): readonly TopologyTerm[] {
-    const keys = keysOfSelected ?? this.#keysOfAnyNode();
-    if (keys.length === 0) throw new Error('no available topology found');
-    const unfit = keys.find((key) => !isLabelName(key));
-    if (unfit !== undefined) {
-      throw new Error(
-        `error parsing topology keys selector: key: Invalid value: ${goQuote(shortValue(unfit))}: not the name of a label`,
-      );
-    }
-    const terms = termsOfNodes(this.#options.nodes.nodes.list(), keys);
-    if (terms.length === 0) throw new Error(`topologyKeys ${keysText(keys)} were not found on any nodes`);
-    return terms;
-  }
-
-  /** Where nodes have different keys, one at random decides for each attempt, so that no topology stays unused. */
-  #keysOfAnyNode(): readonly string[] {
-    const { nodes, driverName, random = Math.random, logger } = this.#options;
-    const candidates: (readonly string[])[] = [];
-    for (const csiNode of nodes.csiNodes.list()) {
-      const keys = topologyKeysOf(csiNode, driverName) ?? [];
-      if (keys.length > 0) candidates.push(keys);
-    }
-    const keys = candidates[Math.floor(random() * candidates.length)];
-    if (keys === undefined) logger.warn({ driver: driverName }, 'No topology keys found on any node');
-    return keys ?? [];
+  /** Every topology of the cluster; without a selected node for all sets of keys that the driver has on nodes. */
+  async #clusterTerms(keysOfSelected: readonly string[] | undefined): Promise<readonly TopologyTerm[]> {
+    if (keysOfSelected !== undefined) return this.#cluster.withKeys(keysOfSelected);
+    const terms = await this.#cluster.ofAllKeySets();
+    if (terms.length > 0) return terms;
+    const { logger, driverName } = this.#options;
+    logger.warn({ driver: driverName }, 'No topology keys found on any node');
+    throw new Error('no available topology found');
   }
 }
 

@@ -26,7 +26,7 @@ export const exceptions: readonly Exception[] = [
   text(translation, /^failed to translate topology\. PV:.*/s, /^the region of zone ".*" is not known$/),
   text(translation, /^failed to get region from zones: /, /^the region of zone ".*" is not known$/),
   text(
-    ['topology'],
+    ['topology', 'topology-keysets'],
     /^error parsing topology keys selector: key: Invalid value: /,
     /^error parsing topology keys selector: key: Invalid value: ".*": not the name of a label$/,
     'no API server accepts such a key in a CSINode: why it is no label is left out',

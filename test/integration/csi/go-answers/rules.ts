@@ -103,15 +103,17 @@ export function csiForm({ pv, error }: { pv?: PersistentVolume | null; error?: s
 }
 
 /** The requirement of the first step, or its error. */
-export function firstStep({ Settings, Claim, Class, Steps: [step] }: TopologyCase): object {
+export async function firstStep({ Settings, Claim, Class, Steps: [step] }: TopologyCase): Promise<object> {
   if (step === undefined) throw new Error('a case without steps');
+  const asked = {
+    claimName: Claim.metadata.name,
+    allowedTopologies: Class.allowedTopologies,
+    selectedNodeName: step.SelectedNode,
+  };
+  const [answer] = await Promise.allSettled([topologyOf(Settings, step).requirements(asked)]);
   return orError(() => {
-    const found = topologyOf(Settings, step).requirements({
-      claimName: Claim.metadata.name,
-      allowedTopologies: Class.allowedTopologies,
-      selectedNodeName: step.SelectedNode,
-    });
-    return found === undefined ? {} : { r: segmentsOf(found) };
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value === undefined ? {} : { r: segmentsOf(answer.value) };
   });
 }
 

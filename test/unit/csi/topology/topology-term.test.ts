@@ -6,7 +6,6 @@ import {
   allowedTerms,
   compareTerms,
   isWithin,
-  termsOfNodes,
   rotated,
   sortedTerms,
   termOf,
@@ -124,23 +123,6 @@ describe('terms', () => {
             ),
           );
         }
-      }),
-    );
-  });
-
-  test('of nodes are those of every node that has all keys, each once', () => {
-    const nodeLabels = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('', '1', '2'), {
-      noNullPrototype: true,
-    });
-    const keys = ['b', 'a'];
-    fc.assert(
-      fc.property(fc.array(nodeLabels), (all) => {
-        const places = termsOfNodes(
-          all.map((labels) => ({ metadata: { labels } })),
-          keys,
-        );
-        const terms = all.map((labels) => termOf(labels, keys)).filter((term) => term !== undefined);
-        assert.deepEqual(places, sortedTerms(terms));
       }),
     );
   });
