@@ -58,6 +58,7 @@ export interface ClaimFacts {
   provisioner?: ProvisionerFacts | undefined;
   /** Those that use the claim and have not started, or for a claim that is being deleted have not ended. */
   pods?: Reading<Pod[]> | undefined;
+  /** That is selected for the claim. */
   node?: Reading<KubeObject> | undefined;
   source?: SourceReference | undefined;
   sourceClaim?: Reading<PersistentVolumeClaim> | undefined;
@@ -122,6 +123,20 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
   const facts = { claim, storageClass, volume, provisioner: early };
   const further = isSettled(facts) ? {} : await readFurther(facts, options);
   return { ...facts, ...further, nowMs: now() };
+}
+
+/** Of a bound claim: its volume, and the node that was selected for it. */
+export async function readBoundFacts(
+  claim: PersistentVolumeClaim,
+  { reader, now }: Pick<ClaimReadOptions, 'reader' | 'now'>,
+): Promise<ClaimFacts> {
+  const [name, { volumeName = '' }] = [selectedNode(claim), claim.spec];
+  if (name === '') return { claim, nowMs: now() };
+  const [volume, node] = await Promise.all([
+    reader.get<PersistentVolume>(persistentVolumes, { name: volumeName }),
+    reader.get<KubeObject>(nodes, { name }),
+  ]);
+  return { claim, volume, node, nowMs: now() };
 }
 
 /** The first responses already say what holds it. */

@@ -3,6 +3,8 @@
 export const succeededReason = 'ProvisioningSucceeded';
 export const failedReason = 'ProvisioningFailed';
 export const waitingReason = 'ProvisioningWaiting';
+/** On a claim whose selected node cannot use its volume. */
+export const misplacedReason = 'VolumeMisplaced';
 export const deletionWaitingReason = 'VolumeDeletionWaiting';
 /** Between the names of the two volumes. */
 export const sharedStorageText = 'has the same storage as persistentvolume';

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test';
 import { plainJson } from './plain-json.ts';
 import { openScene, type Scene } from '../support/scene.ts';
+import { readerKubeconfig, why } from './why-command.ts';
 import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
 
 const zone = 'topology.e2e.example.com/zone';
@@ -107,6 +108,43 @@ describe('a driver with zones', () => {
     const node = bound.metadata?.annotations?.['volume.kubernetes.io/selected-node'] ?? '';
     assert.equal(await scheduledNode(scene, pod), node);
     assert.deepEqual(plainJson(volume.spec?.nodeAffinity ?? {}), inZone(node.slice(-1)));
+    await deletePod(scene, pod);
+  });
+});
+
+describe('a driver with two topology keys', () => {
+  const rack = 'topology.e2e.example.com/rack';
+  let scene: Scene;
+  before(async () => {
+    scene = await openScene({
+      driverFlags: [`--topology=${zone}=a`, `--topology=${rack}=1`, `--topology=${rack}=2`],
+      rbac,
+    });
+  });
+  afterEach((context) => scene.report(context));
+  after(() => scene.close());
+
+  test('a class that allows by one of them: it is said that the selected node cannot use the volume', async (t) => {
+    const nodeName = `${scene.namespace}-2`;
+    t.after(await createNode(scene, { name: nodeName, labels: { [zone]: 'a', [rack]: '2' } }));
+    const allowedTopologies = [{ matchLabelExpressions: [{ key: zone, values: ['a'] }] }];
+    const className = await scene.createClass({ volumeBindingMode: 'WaitForFirstConsumer', allowedTopologies });
+    const claim = await scene.createClaim({ className });
+    const name = claim.metadata?.name ?? '';
+    const pod = await createPod(scene, name);
+    const { volume } = await scene.bound(name);
+    const [term] = volume.spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
+    assert.deepEqual(term?.matchExpressions?.find(({ key }) => key === rack)?.values, ['1'], 'the volume is saved');
+    const { message = '', type } = await scene.event(claim, 'VolumeMisplaced');
+    assert.equal(type, 'Warning');
+    assert.match(
+      message,
+      new RegExp(`selected node ${nodeName} cannot use it.*${rack}:1.*this node has map.*${rack}:2`),
+    );
+    assert.match(scene.sidecar.log(), /The selected node cannot use the volume that the driver made/);
+    const explanation = await why(await readerKubeconfig(scene.cluster, scene.namespace), `${scene.namespace}/${name}`);
+    assert.deepEqual([explanation.verdict, explanation.cause], ['bound', 'bound']);
+    assert.match(explanation.message, new RegExp(`${nodeName}, is not in the node affinity of the volume`));
     await deletePod(scene, pod);
   });
 });

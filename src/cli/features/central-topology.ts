@@ -35,6 +35,7 @@ export function centralTopology(options: CentralTopologyOptions): TopologyHook {
       }
       return topology.requirements(question);
     },
+    labelsOf: (nodeName) => topology.labelsOf(nodeName),
   };
 }
 

@@ -12,6 +12,7 @@ import { type BeforeDelete, failingAs } from '../failing-as.ts';
 import type { CreateVolumeRequest } from '../generated/csi/v1/CreateVolumeRequest.ts';
 import type { CreateVolumeResponse__Output } from '../generated/csi/v1/CreateVolumeResponse.ts';
 import { type CreatedVolume, persistentVolume } from './persistent-volume.ts';
+import { reportMisplaced } from '../topology/misplaced-volume.ts';
 import { topologyRequirement } from '../topology/planned-topology.ts';
 import type { CallOptions, WithWrappedSecrets } from '../unary-call.ts';
 
@@ -59,6 +60,7 @@ export async function createVolume(
   context.created?.(created.volumeId);
   const { migration } = settings;
   const volume = persistentVolume(settings, plan, created);
+  reportMisplaced(settings, plan, volume);
   if (migration === undefined || !plan.migrated) return volume;
   return failingAs('in-background', () => migration.toInTree(volume));
 }

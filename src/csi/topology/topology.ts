@@ -77,6 +77,11 @@ export class Topology implements TopologyHook {
     return requirement(requisite, first);
   }
 
+  labelsOf(nodeName: string): Readonly<Record<string, string>> | undefined {
+    const node = this.#options.nodes.nodes.get(nodeName);
+    return node && (node.metadata.labels ?? {});
+  }
+
   #selectedNode(name: string): SelectedNode {
     const keys = this.#keysOfSelected(name);
     if (keys.length === 0) throw new Error(`no topology key found for node ${shortValue(name)}`);

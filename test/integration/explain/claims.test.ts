@@ -44,6 +44,32 @@ const rows: readonly Row[] = [
     cause: 'bound',
     says: /bound to PersistentVolume v\./,
   },
+  ...(
+    [
+      ['that has the labels of its volume', { zone: 'a', rack: '1' }, [{ zone: 'a', rack: '1' }], false],
+      ['that lacks a label of its volume', { zone: 'a' }, [{ zone: 'a', rack: '1' }], true],
+      ['with another label than its volume', { zone: 'a', rack: '2' }, [{ zone: 'a', rack: '1' }], true],
+      ['that has the labels of one of several terms', { zone: 'b' }, [{ zone: 'a' }, { zone: 'b' }], false],
+      ['whose volume can be used everywhere', { zone: 'a' }, [], false],
+      ['that is gone', undefined, [{ zone: 'a' }], false],
+    ] as const
+  ).map(([name, labels, places, excluded]): Row => ({
+    name: `a bound claim, and a selected node ${name}`,
+    arrange: (rig) => {
+      rig.addClaim({ volumeName: 'v' }, { phase: 'Bound', ...selected('n1') });
+      const nodeSelectorTerms = places.map((place) => ({
+        matchExpressions: Object.entries(place).map(([key, value]) => ({ key, operator: 'In', values: [value] })),
+      }));
+      rig.addVolume('v', { ...(places.length > 0 && { nodeAffinity: { required: { nodeSelectorTerms } } }) }, 'Bound');
+      if (labels !== undefined) rig.add('nodes', { metadata: { name: 'n1', labels: { ...labels } } });
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: excluded
+      ? /bound to PersistentVolume v\. The node that was selected for it, n1, is not/
+      : /PersistentVolume v\.$/,
+    ...(excluded && { cure: /Start the Pod on a node that the volume allows/ }),
+  })),
   { name: 'no claim', arrange: () => undefined, verdict: 'unknown', cause: 'not-found', says: /no claim ns1\/c/ },
   {
     name: 'a claim that names no class',
