@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import { inSlices } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import { nodeResource } from '../../csi/topology/topology-nodes.ts';
 import { NotFoundError } from '../../kube/client/api-error.ts';
@@ -53,8 +54,9 @@ export class GoneNodes {
     const { nodeName, logger, onReported } = this.#options;
     const journals = await this.#list(signal);
     const reported = new Map<string, number>();
+    const nodes = [...journals.keys()];
     for (const [node, { records, objects }] of journals) {
-      if (records === 0 || !watches(nodeName, node, [...journals.keys()])) continue;
+      if (records === 0 || !(await watches(nodeName, node, nodes))) continue;
       if (await this.#exists(node, signal)) continue;
       reported.set(node, records);
       if (this.#reported.get(node) === records) continue;
@@ -102,13 +104,18 @@ export class GoneNodes {
 }
 
 /** Whether `own` watches `node`: one of the few others with a journal that a hash decides on, or all if there are few. */
-function watches(own: string, node: string, withJournal: readonly string[]): boolean {
+async function watches(own: string, node: string, withJournal: readonly string[]): Promise<boolean> {
   if (own === node) return false;
-  const others = withJournal.filter((name) => name !== node);
-  if (others.length < watchersPerNode) return true;
+  if (withJournal.length <= watchersPerNode) return true;
   const rank = (name: string): string => createHash('sha256').update(`${node} ${name}`).digest('hex');
   const ownRank = rank(own);
-  return others.includes(own) && others.filter((name) => rank(name) < ownRank).length < watchersPerNode;
+  let [before, hasJournal] = [0, false];
+  // 1,000 nodes whose ranks are compared with each other are a million hashes
+  await inSlices(withJournal, (name) => {
+    if (name === own) hasJournal = true;
+    else if (name !== node && before < watchersPerNode && rank(name) < ownRank) before += 1;
+  });
+  return hasJournal && before < watchersPerNode;
 }
 
 /** How many records a Lease of a journal holds. */

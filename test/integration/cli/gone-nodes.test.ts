@@ -127,4 +127,27 @@ describe('the records of a node that does not exist any more', () => {
       assert.equal(scene.reported, 0);
     });
   }
+
+  test('of a thousand nodes the event loop gets its turns while it is decided who watches whom', async () => {
+    await using scene = await Scene.start();
+    scene.addJournal('own', ['uid-own']);
+    for (let index = 0; index < 1000; index += 1) scene.addJournal(`node-${index}`, ['uid-a']);
+    const gone = scene.goneNodes();
+    const turnsMs: number[] = [];
+    let [lastMs, isDone] = [performance.now(), false];
+    const startMs = lastMs;
+    const turn = (): void => {
+      const nowMs = performance.now();
+      turnsMs.push(nowMs - lastMs);
+      lastMs = nowMs;
+      if (!isDone) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await gone.check(signal);
+    isDone = true;
+    const totalMs = performance.now() - startMs;
+    assert.ok(scene.nodesRead.length < 100, 'each node is watched by a few');
+    const [, , third = 0] = turnsMs.toSorted((a, b) => b - a); // one or two may be those of a machine that is busy
+    assert.ok(third < totalMs / 12, `the third longest turn has ${third} ms, of ${totalMs} ms in all`);
+  });
 });
