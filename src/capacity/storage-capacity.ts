@@ -17,26 +17,21 @@ export interface StorageCapacity extends KubeObject {
   maximumVolumeSize?: QuantityText;
 }
 
-/** Versions of the API that have the kind; its fields are the same in both. */
-export type CapacityApiVersion = 'v1' | 'v1beta1';
-
 /** Labels that say which provisioner manages an object. Nothing else does: neither its name nor its owner. */
 export const capacityLabels = {
   driver: 'csi.storage.k8s.io/drivername',
   managedBy: 'csi.storage.k8s.io/managed-by',
 } as const;
 
-/** The resource in one version of the API. */
-export function storageCapacities(version: CapacityApiVersion): Resource {
-  return {
-    group: 'storage.k8s.io',
-    version,
-    plural: 'csistoragecapacities',
-    kind: 'CSIStorageCapacity',
-    namespaced: true,
-    verbs: ['list', 'watch', 'create', 'update', 'delete'],
-  };
-}
+/** The resource; Kubernetes 1.24 at least. */
+export const storageCapacities: Resource = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  plural: 'csistoragecapacities',
+  kind: 'CSIStorageCapacity',
+  namespaced: true,
+  verbs: ['list', 'watch', 'create', 'update', 'delete'],
+};
 
 const baseManager = 'external-provisioner';
 /** Maximum length of a label's value (Kubernetes, "Labels and Selectors", syntax). */

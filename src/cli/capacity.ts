@@ -2,7 +2,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
-import { detectCapacityApi } from '../capacity/api-version.ts';
 import { type CapacityMetrics, capacityMetrics } from '../capacity/capacity-metrics.ts';
 import { CurrentOwner } from '../capacity/current-owner.ts';
 import type { ObjectFrame } from '../capacity/desired-object.ts';
@@ -49,12 +48,12 @@ export interface CapacitySetup {
 }
 
 /**
- * Finds the owner of the objects and the version of their API.
+ * Finds the owner of the objects.
  *
  * @param options.transport - the one for capacity.
  * @param options.nodeDeployment - null: one provisioner for the cluster. Its labels are the segments of NodeGetInfo, empty
  * where the driver has none.
- * @throws {ExitError} with code 255 when one of them cannot be found; the signal's reason when it aborts.
+ * @throws {ExitError} with code 255 when it cannot be found; the signal's reason when it aborts.
  */
 export async function setUpCapacity(options: {
   config: CapacityConfig;
@@ -73,19 +72,13 @@ export async function setUpCapacity(options: {
     const segment = nodeDeployment.nodeLabels;
     logger.info({ segment }, 'producing CSIStorageCapacity objects with fixed topology segment');
   }
-  const api = await detectCapacityApi({ client, namespace, signal }).catch((error: unknown) => {
-    signal.throwIfAborted();
-    throw fatalExit((error as Error).message, error);
-  });
-  if (api.namespaceMissing) {
-    logger.error(
-      { namespace },
-      'The namespace of NAMESPACE does not exist: no capacity can be published until it does',
-    );
-  }
-  logger.info({}, `using the CSIStorageCapacity ${api.version} API`);
-  const resource = storageCapacities(api.version);
-  const frame = { resource, namespace, driverName, owner: found, managedBy: managedBy(nodeDeployment?.nodeName) };
+  const frame = {
+    resource: storageCapacities,
+    namespace,
+    driverName,
+    owner: found,
+    managedBy: managedBy(nodeDeployment?.nodeName),
+  };
   const find = (until: AbortSignal): Promise<OwnerReference> => findOwner(ownerQuestion(config, client, until));
   return { config, frame, owner: found && new CurrentOwner({ found, find, clock, logger }), transport };
 }

@@ -19,13 +19,6 @@ const elsewhere = new Map([
     'src/provision/volume/blocking-volume-store.ts: logMessage',
     ['The volume could not be saved', 'The storage of an unsaved volume stays'],
   ],
-  [
-    'src/cli/capacity.ts: (error as Error).message',
-    [
-      'unexpected error when checking for the V1 CSIStorageCapacity API: ',
-      "creating an invalid v1.CSIStorageCapacity didn't fail as expected, got: ",
-    ],
-  ],
   ['src/cli/config-checks.ts: (error as Error).message', ['http: invalid pattern']],
   ['src/cli/run.ts: shutdown.failure.message', ['changed its name from', 'Lost connection to CSI driver, exiting']],
   ['src/run/run-provisioner.ts: error.line', ['Stopped leading']],

@@ -183,12 +183,12 @@ export const neededRights: readonly NeededRights[] = [
   })),
   {
     feature: 'capacity',
-    resource: storageCapacities('v1'),
+    resource: storageCapacities,
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     where: 'capacity',
     state: capacityState,
     level: 'must',
-    without: 'no storage capacity is published, and without create the process does not start',
+    without: 'no storage capacity is published',
     go: 'needs it too',
   },
   {

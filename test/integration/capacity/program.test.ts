@@ -37,8 +37,6 @@ interface ClusterOptions {
   faults?: FaultRule[];
   /** Owners of the pod; null: there is no pod. Default: StatefulSet `own`. */
   owners?: SandboxOwner[] | null;
-  /** Version of the API that the cluster serves capacity objects in. Default v1. */
-  version?: string;
 }
 
 /** A cluster with a class, a node and a pod, and a driver; programs are started in it. */
@@ -50,25 +48,23 @@ class Cluster implements AsyncDisposable {
   readonly #bulletin = new Bulletin();
   readonly #programs: Program[] = [];
 
-  private constructor(server: ApiServer, url: string, driver: RecordingDriver, version: string) {
-    const capacities = { ...refs.capacities, version };
+  private constructor(server: ApiServer, url: string, driver: RecordingDriver) {
     this.server = server;
     this.#url = url;
     this.driver = driver;
     this.api = server.client('test');
-    for (const ref of [capacities, claims, volumes]) this.api.subscribe(ref, this.#bulletin.notify);
+    for (const ref of [refs.capacities, claims, volumes]) this.api.subscribe(ref, this.#bulletin.notify);
   }
 
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const { api, faults = [], owners = [controller('StatefulSet', 'own')], version = 'v1' } = options;
-    const versions = { 'csistoragecapacities.storage.k8s.io': [version] };
+    const { api, faults = [], owners = [controller('StatefulSet', 'own')] } = options;
     await using starting = new AsyncDisposableStack();
-    const server = starting.use(new ApiServer({ namespaces: ['default', 'ns'], versions, ...api }));
+    const server = starting.use(new ApiServer({ namespaces: ['default', 'ns'], ...api }));
     const { url } = await server.start();
     for (const fault of faults) server.faults.add(fault);
     const driver = starting.use(await RecordingDriver.start({ csi, name: 'drv' }));
     driver.always('GetCapacity', { available_capacity: 1_073_741_824 });
-    const cluster = new Cluster(server, url, driver, version);
+    const cluster = new Cluster(server, url, driver);
     cluster.api.create(refs.classes, {
       metadata: { name: 'sc' },
       provisioner: 'drv',
@@ -237,37 +233,57 @@ describe('the owner', () => {
   });
 });
 
-describe('the version of the API', () => {
-  for (const version of ['v1', 'v1beta1']) {
-    test(`${version} is used for everything where it is the one that is served`, async () => {
-      await using cluster = await Cluster.start({ version, api: { watchList: false } });
-      const program = cluster.run(['--capacity-poll-interval=100ms']);
-      const list = (): SandboxObject[] => cluster.api.list({ ...refs.capacities, version });
-      await program.logged(`using the CSIStorageCapacity ${version} API`);
-      await cluster.until('the object', () => list().length === 1);
-      cluster.driver.always('GetCapacity', { available_capacity: 5 });
-      await cluster.until('the update', () => list()[0]?.['capacity'] === '5');
-      cluster.api.delete(refs.classes, { name: 'sc' });
-      await cluster.until('the deletion', () => list().length === 0);
-      const path = (of: string): string => `/apis/storage.k8s.io/${of}/namespaces/ns/csistoragecapacities`;
-      const probe = `create ${path('v1')}`;
-      const rest = ['create', 'delete', 'list', 'update', 'watch'].map((verb) => `${verb} ${path(version)}`);
-      assert.deepEqual([...cluster.paths()].sort(), [...new Set([probe, ...rest])].sort());
-    });
-  }
+const addClaim = (cluster: Cluster): void => {
+  cluster.api.create(refs.classes, { metadata: { name: 'now' }, provisioner: 'drv' });
+  cluster.api.create(claims, {
+    metadata: {
+      name: 'c',
+      namespace: 'ns',
+      annotations: { 'volume.kubernetes.io/storage-provisioner': 'drv' },
+    },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+      storageClassName: 'now',
+    },
+  });
+};
+const provisioned = (cluster: Cluster) => cluster.until('a volume', () => cluster.api.list(volumes).length === 1);
 
-  const probe = { verb: 'create', resource: 'csistoragecapacities' };
-  test('cannot be found without the right to create', async () => {
-    const action = { type: 'status', code: 403, reason: 'Forbidden', message: 'forbidden: no' } as const;
-    await using cluster = await Cluster.start({ faults: [{ match: probe, action }] });
-    await assertFatal(cluster, 'unexpected error when checking for the V1 CSIStorageCapacity API: forbidden: no');
+describe('the requests about capacity objects', () => {
+  const creates = { verb: 'create', resource: 'csistoragecapacities' };
+
+  test('are those of v1, and none is sent to find out what is served', async () => {
+    await using cluster = await Cluster.start({ api: { watchList: false } });
+    cluster.run(['--capacity-poll-interval=100ms']);
+    const list = (): SandboxObject[] => cluster.api.list(refs.capacities);
+    await cluster.until('the object', () => list().length === 1);
+    cluster.driver.always('GetCapacity', { available_capacity: 5 });
+    await cluster.until('the update', () => list()[0]?.['capacity'] === '5');
+    cluster.api.delete(refs.classes, { name: 'sc' });
+    await cluster.until('the deletion', () => list().length === 0);
+    const path = '/apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities';
+    const verbs = ['create', 'delete', 'list', 'update', 'watch'];
+    assert.deepEqual(
+      [...cluster.paths()].sort(),
+      verbs.map((verb) => `${verb} ${path}`),
+    );
+    assert.equal(cluster.server.requestLog.entries(creates).length, 1);
   });
 
-  test('a missing namespace is no missing API: it is logged, and waited for', async () => {
+  test('without the right to create: it is logged and tried again, and claims are served', async () => {
+    const action = { type: 'status', code: 403, reason: 'Forbidden', message: 'forbidden: no' } as const;
+    await using cluster = await Cluster.start({ faults: [{ match: creates, action, times: 2 }] });
+    const program = cluster.run(['--retry-interval-start=100ms']);
+    await program.logged('Error syncing capacity, trying again');
+    addClaim(cluster);
+    await provisioned(cluster);
+    assert.equal((await cluster.object()).metadata.namespace, 'ns');
+  });
+
+  test('wait for a namespace that is missing', async () => {
     await using cluster = await Cluster.start();
     const program = cluster.run(['--capacity-ownerref-level=-1'], { NAMESPACE: 'later' });
-    await program.logged('The namespace of NAMESPACE does not exist: no capacity can be published until it does');
-    await program.logged('using the CSIStorageCapacity v1 API');
     await program
       .logged('namespaces \\"later\\" not found')
       .catch(() => program.logged('namespaces "later" not found'));
@@ -277,23 +293,6 @@ describe('the version of the API', () => {
 });
 
 describe('beside provisioning', () => {
-  const addClaim = (cluster: Cluster): void => {
-    cluster.api.create(refs.classes, { metadata: { name: 'now' }, provisioner: 'drv' });
-    cluster.api.create(claims, {
-      metadata: {
-        name: 'c',
-        namespace: 'ns',
-        annotations: { 'volume.kubernetes.io/storage-provisioner': 'drv' },
-      },
-      spec: {
-        accessModes: ['ReadWriteOnce'],
-        resources: { requests: { storage: '1Gi' } },
-        storageClassName: 'now',
-      },
-    });
-  };
-  const provisioned = (cluster: Cluster) => cluster.until('a volume', () => cluster.api.list(volumes).length === 1);
-
   test('claims are served by a driver that reports no capacity', async () => {
     await using cluster = await Cluster.start();
     cluster.driver.always('GetCapacity', new DriverFailure(status.UNIMPLEMENTED, 'no'));
@@ -320,8 +319,8 @@ describe('beside provisioning', () => {
 
   test('claims are not slowed by the rate limit of capacity', async () => {
     await using cluster = await Cluster.start();
-    // Two requests look for owner and API; the third would come a quarter of an hour later.
-    cluster.run(['--kube-api-capacity-qps=0.001', '--kube-api-capacity-burst=2']);
+    // One request looks for the owner; the second would come a quarter of an hour later.
+    cluster.run(['--kube-api-capacity-qps=0.001', '--kube-api-capacity-burst=1']);
     await cluster.until('a question', () => cluster.driver.callsOf('GetCapacity').length > 0);
     addClaim(cluster);
     await provisioned(cluster);
@@ -410,7 +409,7 @@ test('while the driver is away nothing is asked, so that the log stays short', a
   await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
 });
 
-test('a standby looks for the owner and the API, and asks and writes nothing', async () => {
+test('a standby looks for the owner, and asks and writes nothing', async () => {
   await using cluster = await Cluster.start();
   const now = new Date().toISOString().replace('Z', '000Z');
   cluster.api.create(
@@ -426,7 +425,7 @@ test('a standby looks for the owner and the API, and asks and writes nothing', a
     return cluster.server.requestLog.entries({ resource: 'leases', verb: 'get', status: 200 }).length > 0;
   });
   assert.equal(cluster.server.requestLog.entries({ resource: 'pods', verb: 'get' }).length, 1);
-  assert.deepEqual([...cluster.paths()], ['create /apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities']);
+  assert.deepEqual([...cluster.paths()], []);
   assert.equal(cluster.driver.callsOf('GetCapacity').length, 0);
 });
 

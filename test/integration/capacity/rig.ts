@@ -185,7 +185,7 @@ export class Rig implements AsyncDisposable {
     );
     const cacheTransport = opened.use(new Transport({ credentials, userAgent: this.#userAgent, clock, logger }));
     const frame = {
-      resource: storageCapacities('v1'),
+      resource: storageCapacities,
       namespace: 'ns',
       driverName: 'drv',
       managedBy: managedBy(options.node?.name),

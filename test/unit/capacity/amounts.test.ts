@@ -6,7 +6,7 @@ import { segmentOf } from '../../../src/capacity/segment.ts';
 import { storageCapacities } from '../../../src/capacity/storage-capacity.ts';
 
 const frame: ObjectFrame = {
-  resource: storageCapacities('v1'),
+  resource: storageCapacities,
   namespace: 'ns',
   driverName: 'drv',
   managedBy: 'external-provisioner',

@@ -30,7 +30,7 @@ for (const resource of [
   events,
   leases,
   volumeSnapshots,
-  storageCapacities('v1'),
+  storageCapacities,
 ]) {
   test(`the rule for ${resource.plural} asks for no more than the manifests grant`, () => {
     const verbs = granted()
