@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isSubdomainName } from '../kube/object-name.ts';
 import { sanitised } from './lease-name.ts';
 
 /** Room for `-journal-` and a number behind the lock's name, in the 253 characters of an object's name. */
@@ -26,10 +27,9 @@ export function journalNode(lease: string, objectName: string): string | undefin
   return isWhole ? lock.slice(lease.length + 1) : undefined;
 }
 
-/** RFC 1123 subdomain (Kubernetes, "Object Names and IDs"), with room for what follows. */
+/** With room for what follows. */
 function isObjectName(name: string): boolean {
-  const part = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
-  return name.length <= maxLockLength && new RegExp(`^${part}(\\.${part})*$`).test(name);
+  return name.length <= maxLockLength && isSubdomainName(name);
 }
 
 /** A name in lower case without dots, the same for the same text, and another one for another text. */

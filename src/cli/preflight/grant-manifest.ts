@@ -1,7 +1,7 @@
 /** Roles and bindings with the rules that are missing, beside those of the driver, which its installer would overwrite. */
+import { dump } from 'js-yaml';
 import type { Account } from './access.ts';
 import type { Found, MissingRule } from './findings/preflight-finding.ts';
-import { verbRule } from './rule-text.ts';
 
 /** For kubectl apply; empty where no rule is missing but those that are needed only where something is used. */
 export function grantManifest(account: Account, findings: readonly Pick<Found, 'rules' | 'isConditional'>[]): string {
@@ -17,31 +17,23 @@ function role(account: Account, rules: readonly MissingRule[]): string {
   const namespace = first?.isNamespaced === true ? (first.namespace ?? accountNamespace) : undefined;
   const name =
     kind === 'Role' ? `${account.name}-csi-provisioner` : `${account.name}-csi-provisioner:${accountNamespace}`;
-  const metadata = [
-    'metadata:',
-    `  name: ${JSON.stringify(name)}`,
-    ...(namespace === undefined ? [] : [`  namespace: ${namespace}`]),
+  const metadata = { name, ...(namespace !== undefined && { namespace }) };
+  const group = 'rbac.authorization.k8s.io';
+  const binding = {
+    apiVersion: `${group}/v1`,
+    kind: `${kind}Binding`,
+    metadata,
+    roleRef: { apiGroup: group, kind, name },
+    subjects: [{ kind: 'ServiceAccount', name: account.name, namespace: accountNamespace }],
+  };
+  const parts = [
+    dump({ apiVersion: binding.apiVersion, kind, metadata }),
+    'rules:\n',
+    ...merged(rules).map(ruleText),
+    '---\n',
+    dump(binding),
   ];
-  return [
-    'apiVersion: rbac.authorization.k8s.io/v1',
-    `kind: ${kind}`,
-    ...metadata,
-    'rules:',
-    ...merged(rules).flatMap(ruleLines),
-    '---',
-    'apiVersion: rbac.authorization.k8s.io/v1',
-    `kind: ${kind}Binding`,
-    ...metadata,
-    'roleRef:',
-    '  apiGroup: rbac.authorization.k8s.io',
-    `  kind: ${kind}`,
-    `  name: ${JSON.stringify(name)}`,
-    'subjects:',
-    '  - kind: ServiceAccount',
-    `    name: ${account.name}`,
-    `    namespace: ${accountNamespace}`,
-    '',
-  ].join('\n');
+  return parts.join('');
 }
 
 /** One rule for each resource, for all features that need it. */
@@ -58,11 +50,8 @@ function merged(rules: readonly MissingRule[]): MissingRule[] {
   });
 }
 
-function ruleLines(rule: MissingRule): string[] {
-  return [
-    `  # ${rule.feature}`,
-    ...verbRule(rule)
-      .split('\n')
-      .map((line) => `  ${line}`),
-  ];
+/** An item of the list below `rules`, and what it is for. */
+function ruleText({ apiGroup, resource, verbs, feature }: MissingRule): string {
+  const item = dump([{ apiGroups: [apiGroup], resources: [resource], verbs }], { flowLevel: 2, lineWidth: -1 });
+  return `  # ${feature}\n${item.replaceAll(/^(?=.)/gm, '  ')}`;
 }

@@ -51,6 +51,12 @@ export class Fields {
     throw wrongType(this.#object, this.#pathOf(name), 'a string', value);
   }
 
+  /** @throws {ManifestError} for a field that is there and is no name of an object. */
+  checkName(name: string, isName: (text: string) => boolean): void {
+    const value = this.text(name) ?? '';
+    if (value !== '' && !isName(value)) throw this.problem(name, notName(value));
+  }
+
   number(name: string): number | undefined {
     const value = this.#get(name);
     if (value === undefined || typeof value === 'number') return value;
@@ -147,6 +153,11 @@ export class Fields {
     if (this.#path === '') return simple;
     return simple.startsWith('[') ? `${this.#path}${simple}` : `${this.#path}.${simple}`;
   }
+}
+
+/** What is wrong with a text that should be the name of an object. */
+export function notName(text: string): string {
+  return `must be the name of an object, not ${JSON.stringify(shortValue(text))}. Names have lower-case letters, digits, - and .; a namespace has no dot`;
 }
 
 export function isMap(value: unknown): value is Json {

@@ -7,7 +7,8 @@ import {
   subcommandParser,
   usageError,
 } from '../subcommand-call.ts';
-import { ManifestError } from './manifest.ts';
+import { isLabelName } from '../../kube/object-name.ts';
+import { ManifestError, notName } from './manifest.ts';
 import { preflightReport, type PreflightReport } from './preflight-report.ts';
 import { preflightText } from './preflight-text.ts';
 import { readManifests } from './read-manifests.ts';
@@ -48,6 +49,9 @@ export async function preflight(call: SubcommandCall): Promise<number> {
   const flags = parser.opts<PreflightFlags>();
   if (flags.namespace === '' || flags.container === '') {
     throw usageError(call, '--namespace and --container must not be empty', { usageCode });
+  }
+  if (flags.namespace !== undefined && !isLabelName(flags.namespace)) {
+    throw usageError(call, `--namespace ${notName(flags.namespace)}`, { usageCode });
   }
   const report = await reportOf(call, parser.args, flags);
   write(report, flags, call);

@@ -2,8 +2,7 @@
 import { printable } from '../../base/printable.ts';
 import { wrappedText } from '../../base/wrapped-text.ts';
 import type { FindingLevel } from './findings/preflight-finding.ts';
-import { shortRule } from './rule-text.ts';
-import type { PreflightReport, ReportedFinding, SidecarReport } from './preflight-report.ts';
+import type { PreflightReport, ReportedFinding, ReportedRule, SidecarReport } from './preflight-report.ts';
 
 const marks: Readonly<Record<FindingLevel, string>> = { must: '✗', warning: '!', note: '·' };
 /** Of a terminal: red, yellow, none. */
@@ -59,6 +58,11 @@ function findingLines(finding: ReportedFinding, { colour, columns = 100 }: Prefl
     ...(cure === '' ? [] : wrappedText(`→ ${singleLine(cure)}`, columns - 4).map((line) => `    ${line}`)),
     ...(finding.finding === 'conditional-rights' ? finding.rules.map((rule) => `      ${shortRule(rule)}`) : []),
   ];
+}
+
+/** A rule of a role in one line, as JSON, which is YAML as well. */
+function shortRule({ apiGroups, resources, verbs }: ReportedRule): string {
+  return `- ${JSON.stringify({ apiGroups, resources, verbs })}`;
 }
 
 /** Text from files must neither break lines, nor move the cursor of a terminal. */

@@ -1,6 +1,7 @@
 /** The objects in files, folders and standard input, as `kubectl apply -f` takes them. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { shellWord } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { TextInput } from '../subcommand-call.ts';
 import { Fields, isMap, type Manifest, ManifestError, type ManifestPlace } from './manifest.ts';
@@ -185,7 +186,7 @@ function isKustomization(name: string): boolean {
 }
 
 function renderCommand(folder: string): string {
-  return `kubectl kustomize ${folder} | csi-provisioner preflight -`;
+  return `kubectl kustomize ${shellWord(folder) ?? 'FOLDER'} | csi-provisioner preflight -`;
 }
 
 function shownName(name: string): string {

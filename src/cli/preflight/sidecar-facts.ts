@@ -1,7 +1,8 @@
 /** What is known of one container that is the Go sidecar: what the findings are made from. */
+import { isLabelName, isSubdomainName } from '../../kube/object-name.ts';
 import { Access, type Account, isSameNamespace, type Namespace } from './access.ts';
 import { goRelease, type GoRelease } from './go-sidecar.ts';
-import type { Manifest } from './manifest.ts';
+import { type Manifest, notName } from './manifest.ts';
 import { readArguments, type ReadArguments, unknownName } from './read-arguments.ts';
 import type { Container, Workload } from './workload.ts';
 
@@ -34,6 +35,7 @@ export function sidecarFacts(
   { workload, container }: SidecarContainer,
   all: Pick<SidecarFacts, 'manifests' | 'workloads' | 'sidecars'>,
 ): SidecarFacts {
+  checkNames(workload);
   const account = accountOf(workload);
   const read = readArguments(container, workload.namespace);
   return {
@@ -42,10 +44,16 @@ export function sidecarFacts(
     arguments: read,
     account,
     access: new Access(all.manifests, account),
-    lockNamespace: lockNamespaceOf(read, workload),
+    lockNamespace: lockNamespaceOf(read, workload, container),
     release: goRelease(container.image),
     ...all,
   };
+}
+
+/** Those that are printed to be applied. @throws {ManifestError} */
+function checkNames({ manifest, pod }: Workload): void {
+  manifest.fields.part('metadata')?.checkName('namespace', isLabelName);
+  for (const field of ['serviceAccountName', 'serviceAccount']) pod.checkName(field, isSubdomainName);
 }
 
 export function accountOf({ pod, namespace }: Workload): Account {
@@ -66,7 +74,16 @@ export function controllerContainers(facts: SidecarFacts): Container[] {
   return [facts.workload, ...accountSharers(facts)].flatMap(({ containers }) => containers);
 }
 
-function lockNamespaceOf({ values, environment }: ReadArguments, { namespace }: Workload): Namespace {
-  const name = values['leader-election-namespace'] || environment.POD_NAMESPACE || namespace;
-  return { name: name === undefined || name.includes(unknownName) || name.includes('$(') ? undefined : name };
+function lockNamespaceOf(
+  { values, environment }: ReadArguments,
+  { namespace }: Workload,
+  { fields }: Container,
+): Namespace {
+  const given = values['leader-election-namespace'];
+  const name = given || environment.POD_NAMESPACE || namespace;
+  if (name === undefined || name.includes(unknownName) || name.includes('$(')) return { name: undefined };
+  if (isLabelName(name)) return { name };
+  throw given === ''
+    ? fields.problem('env', `with the name POD_NAMESPACE ${notName(name)}`)
+    : fields.problem('args', `with --leader-election-namespace ${notName(name)}`);
 }

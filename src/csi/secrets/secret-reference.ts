@@ -1,5 +1,6 @@
 /** From class parameters to the name of a Secret (Kubernetes CSI documentation, "Secrets & Credentials"). */
 import type { Logger } from '../../base/logger.ts';
+import { isLabelName, isSubdomainName } from '../../kube/object-name.ts';
 import type { SecretReference } from '../../provision/objects.ts';
 import { reservedPrefix, warnDeprecated } from '../create/class-parameters.ts';
 import { errorMessage } from '../error-message.ts';
@@ -73,8 +74,8 @@ export function secretReference(
   for (const [key, value] of Object.entries(claim.annotations ?? {}))
     nameValues.set(`pvc.annotations['${key}']`, value);
   // The namespace first: which of two errors is reported is part of the contract.
-  const namespace = resolve(template.namespace, namespaceValues, isLabel, 'namespace');
-  const name = resolve(template.name, nameValues, isSubdomain, 'secret');
+  const namespace = resolve(template.namespace, namespaceValues, isLabelName, 'namespace');
+  const name = resolve(template.name, nameValues, isSubdomainName, 'secret');
   return { name, namespace };
 }
 
@@ -141,18 +142,4 @@ function resolve(
       ? `${goQuote(shortValue(template))} is not a valid ${what} name`
       : `${goQuote(shortValue(template))} resolved to ${goQuote(shortValue(value))} which is not a valid ${what} name`,
   );
-}
-
-const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
-const labelPattern = new RegExp(`^${label}$`);
-const subdomainPattern = new RegExp(`^${label}(\\.${label})*$`);
-
-/** RFC 1123 label: what a namespace may be called. */
-function isLabel(text: string): boolean {
-  return text.length <= 63 && labelPattern.test(text);
-}
-
-/** RFC 1123 subdomain: what a Secret may be called. */
-function isSubdomain(text: string): boolean {
-  return text.length <= 253 && subdomainPattern.test(text);
 }

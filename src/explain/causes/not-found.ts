@@ -1,4 +1,5 @@
 /** The claim or volume does not exist. */
+import { shellWord } from '../../base/shell-word.ts';
 import type { Reading } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { defineCause } from './cause.ts';
@@ -14,7 +15,7 @@ export function claimNotRead(namespace: string, name: string): (reading: Reading
           state: 'unknown',
           cause: 'not-found',
           message: `There is no claim ${namespace}/${name}.`,
-          cure: `List the claims: kubectl get pvc --namespace ${namespace}`,
+          cure: `List the claims: kubectl get pvc --namespace ${shellWord(namespace) ?? 'NAMESPACE'}`,
         };
 }
 

@@ -8,7 +8,7 @@ export const sharedStorage = defineCause({ name: 'shared-storage' });
 
 /** From the newest event about what the deletion waits for. */
 export function checkSharedStorage({ text }: Recorded): Finding | undefined {
-  const [, other] = new RegExp(`${sharedStorageText} (\\S+), which `).exec(text) ?? [];
+  const [, other] = new RegExp(`${sharedStorageText} ([a-z0-9][a-z0-9.-]*), which `).exec(text) ?? [];
   if (other === undefined) return undefined;
   const isKept = text.endsWith('is not to be deleted');
   return {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
+import { shellWord } from '../../base/shell-word.ts';
 import { KubeConfigError } from './kube-config-error.ts';
 import { type KubeconfigFiles, readKubeconfig } from './kubeconfig-files.ts';
 import { proxyFor } from '../client/proxy.ts';
@@ -102,7 +103,7 @@ function fromFiles(files: readonly string[], { master, context }: Pick<KubeConfi
   if (context !== undefined) chooseContext(config, context, names);
   const cluster = config.getCurrentCluster();
   if (cluster === null && (master === undefined || master === '')) {
-    const where = files.length > 1 ? '' : ` --kubeconfig ${names}`;
+    const where = files.length > 1 ? '' : ` --kubeconfig ${shellWord(names) ?? 'FILE'}`;
     throw new KubeConfigError(
       `invalid configuration: no configuration has been provided, ${names} names no current context with a cluster`,
       { cure: `Choose one: kubectl config use-context NAME${where}` },

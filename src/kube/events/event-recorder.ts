@@ -10,6 +10,7 @@ import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from '../
 import { type CoreEvent, EventCorrelator, isAggregate } from './event-correlator.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { ObjectReference, Resource } from '../kube-object.ts';
+import { isSubdomainName } from '../object-name.ts';
 import type { EventType, Recorder, RecordOptions } from './recorder.ts';
 
 export const events: Resource = {
@@ -51,7 +52,6 @@ const maxTries = 12;
 const pauseMs = 10_000;
 /** How long closing waits for the events still to be sent, in milliseconds. */
 const drainMs = 5000;
-const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 interface Waiting {
   readonly event: CoreEvent;
@@ -254,7 +254,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
     const now = BigInt(Math.trunc(clock.wallMs())) * 1_000_000n + BigInt(Math.floor(random() * 1_000_000));
     this.#lastNanoseconds = now > this.#lastNanoseconds ? now : this.#lastNanoseconds + 1n;
     const name = `${about.name ?? ''}.${this.#lastNanoseconds.toString(16)}`;
-    return isName(name) ? name : uuid();
+    return isSubdomainName(name) ? name : uuid();
   }
 }
 
@@ -262,11 +262,7 @@ export class EventRecorder implements Recorder, AsyncDisposable {
 function deterministicName({ uid, namespace, name = '' }: ObjectReference, reason: string, message: string): string {
   const hash = createHash('sha256').update(JSON.stringify([uid, namespace, name, reason, message]));
   const digest = hash.digest('hex').slice(0, 32);
-  return isName(`${name}.${digest}`) ? `${name}.${digest}` : digest;
-}
-
-function isName(text: string): boolean {
-  return text.length <= 253 && dnsSubdomain.test(text);
+  return isSubdomainName(`${name}.${digest}`) ? `${name}.${digest}` : digest;
 }
 
 function laneOf(about: ObjectReference): string {

@@ -83,6 +83,11 @@ describe('manifests are read', () => {
     );
   });
 
+  test('from a folder whose name is quoted in the command that renders it', async () => {
+    const found = await read({ "it's; $(reboot)/kustomization.yaml": 'resources: []\n' }, ["it's; $(reboot)"]);
+    assert.match(found.notes.join('\n'), /kubectl kustomize '\S+\/it'\\''s; \$\(reboot\)' \|/);
+  });
+
   test('from a folder without what is no object, which is said', async () => {
     const files = {
       'f/a.yaml': config('a'),

@@ -128,6 +128,12 @@ describe('several kubeconfig files', () => {
       },
     );
     assert.throws(() => load(files, 'z'), /a\/config:.*b\/config has no context "z"/);
+    const odd = write("c; d's", {});
+    assert.throws(
+      () => load([odd]),
+      (error) =>
+        error instanceof KubeConfigError && error.cure.endsWith(` --kubeconfig '${odd.replace("'", "'\\''")}'`),
+    );
   });
 });
 
