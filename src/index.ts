@@ -61,6 +61,7 @@ export {
   type ProvisionContext,
   type ProvisioningState,
   type ProvisionOptions,
+  VolumeInUseError,
 } from './provision/provisioner.ts';
 export type { BackendProgress } from './provision/backend-progress.ts';
 export type { FulfilContext, Plan, Recoverable, RevokeContext } from './provision/recoverable.ts';

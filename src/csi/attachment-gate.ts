@@ -1,5 +1,6 @@
-import { deletionWaitingReason } from '../provision/event-reasons.ts';
+import { deletionPostponedReason, untilDetachedText } from '../provision/event-reasons.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
+import { VolumeInUseError } from '../provision/provisioner.ts';
 import { attachmentsByVolume } from './attachments.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 
@@ -33,21 +34,22 @@ export class AttachmentGate {
       this.#forgetDetached();
       this.#waiting.set(uid, volume.metadata.name);
       const about = { apiVersion: 'v1', kind: 'PersistentVolume', name: volume.metadata.name, uid };
-      this.#options.recorder.event(about, 'Normal', deletionWaitingReason, why);
+      this.#options.recorder.event(about, 'Normal', deletionPostponedReason, why);
     }
     return true;
   }
 
-  /** The last check before DeleteVolume. @throws {Error} when the volume is attached. */
+  /** The last check before DeleteVolume. @throws {VolumeInUseError} when the volume is attached. */
   check(volumeName: string): void {
     const why = this.#stillAttached(volumeName);
-    if (why !== undefined) throw new Error(why);
+    if (why !== undefined) throw new VolumeInUseError(why);
   }
 
   #stillAttached(volumeName: string): string | undefined {
     const [attachment] = this.#options.attachments?.byIndex(attachmentsByVolume, volumeName) ?? [];
     if (attachment === undefined) return undefined;
-    return `persistentvolume ${volumeName} is still attached to node ${attachment.spec?.nodeName ?? ''}`;
+    const node = attachment.spec?.nodeName ?? '';
+    return `persistentvolume ${volumeName} is still attached to node ${node}${untilDetachedText}`;
   }
 
   #isOfThisNode(volume: PersistentVolume): boolean {

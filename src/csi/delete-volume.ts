@@ -16,6 +16,7 @@ import { secretReference } from './secrets/secret-reference.ts';
  * call; a repeat is safe, since drivers return OK for a volume that is gone.
  *
  * @throws {IgnoredError} when the volume belongs to another node.
+ * @throws {VolumeInUseError} when it is still attached to one.
  * @throws {Error} for everything else; its text becomes the volume's event.
  */
 export async function deleteVolume(

@@ -1,6 +1,7 @@
 /** What the events about a claim or volume say of the attempts of its provisioner. */
 import {
   causeKey,
+  deletionPostponedReason,
   deletionWaitingReason,
   failedReason,
   succeededReason,
@@ -68,11 +69,14 @@ function mayBeOf(component: string, provisioner: string): boolean {
   return rest.length === 0 || !name.includes('.') || provisioner === '' || component.startsWith(`${provisioner}_`);
 }
 
-/** The failed attempts to delete a volume, and what the deletion waits for. */
-export function deletionHistory(events: readonly ClusterEvent[]): Pick<History, 'failed' | 'waiting'> {
+/** The failed attempts to delete a volume, what the deletion waits for, and why it was postponed. */
+export function deletionHistory(events: readonly ClusterEvent[]): Pick<History, 'failed' | 'waiting'> & {
+  postponed: Recorded | undefined;
+} {
   return {
     failed: recordedOf(events.filter(({ reason }) => reason === 'VolumeFailedDelete')),
     waiting: recordedOf(events.filter(({ reason }) => reason === deletionWaitingReason)),
+    postponed: recordedOf(events.filter(({ reason }) => reason === deletionPostponedReason)),
   };
 }
 

@@ -6,6 +6,10 @@ export const waitingReason = 'ProvisioningWaiting';
 /** On a claim whose selected node cannot use its volume. */
 export const misplacedReason = 'VolumeMisplaced';
 export const deletionWaitingReason = 'VolumeDeletionWaiting';
+/** The volume is in use, such as attached to a node: its deletion is tried again. */
+export const deletionPostponedReason = 'VolumeDelete';
+/** The end of the text about a volume that is attached to a node. */
+export const untilDetachedText = ', waiting for detach';
 /** Between the names of the two volumes. */
 export const sharedStorageText = 'has the same storage as persistentvolume';
 /** Between the name of a volume and what its deletion waits for: a moment, in RFC 3339, or the end of a call. */

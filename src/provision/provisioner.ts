@@ -50,6 +50,7 @@ export interface Provisioner {
    * Removes the storage behind a volume. Must succeed when it is already gone.
    *
    * @throws {IgnoredError} when the volume is not for this instance: the object is left alone, no event.
+   * @throws {VolumeInUseError} when it cannot be deleted yet: a Normal `VolumeDelete` event and a retry with back-off.
    * Anything else thrown becomes a `VolumeFailedDelete` event and a retry with back-off.
    */
   delete(volume: PersistentVolume, context: ProvisionContext): Promise<void>;
@@ -145,6 +146,21 @@ export class IgnoredError extends Error {
 
   constructor(reason: string) {
     super(`ignored because ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/**
+ * The volume cannot be deleted yet, which is no failure, such as while something still uses it. The deletion is retried with back-off, and
+ * counts towards the failure threshold, but not as a failure in the metrics. Only this error itself counts, not one that wraps it.
+ */
+export class VolumeInUseError extends Error {
+  override readonly name = 'VolumeInUseError';
+  readonly reason: string;
+
+  /** @param reason - the message of the event, unchanged. */
+  constructor(reason: string) {
+    super(reason);
     this.reason = reason;
   }
 }

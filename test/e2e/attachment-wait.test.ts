@@ -33,14 +33,14 @@ describe('the volume of a deleted claim that is still attached', () => {
     }
     await scene.deleteClaim(metadata?.name ?? '');
     const waiting = await scene.eventually(async () => {
-      const found = (await scene.volumeEvents(volume)).find(({ reason }) => reason === 'VolumeDeletionWaiting');
+      const found = (await scene.volumeEvents(volume)).find(({ reason }) => reason === 'VolumeDelete');
       assert.ok(found);
       return found;
     });
     assert.equal(waiting.type, 'Normal');
     assert.match(
       waiting.message ?? '',
-      new RegExp(`^persistentvolume ${volumeName} is still attached to node (one|two)$`),
+      new RegExp(`^persistentvolume ${volumeName} is still attached to node (one|two), waiting for detach$`),
     );
 
     // Further looks at the volume tell nothing again. Binding the next claim takes longer than they do.
@@ -54,7 +54,7 @@ describe('the volume of a deleted claim that is still attached', () => {
     await scene.bound(later.metadata?.name ?? '');
     assert.equal((await core.readPersistentVolume({ name: volumeName })).status?.phase, 'Released');
     assert.deepEqual(await scene.driver.calls('DeleteVolume'), []);
-    const told = (await scene.volumeEvents(volume)).filter(({ reason }) => reason === 'VolumeDeletionWaiting');
+    const told = (await scene.volumeEvents(volume)).filter(({ reason }) => reason === 'VolumeDelete');
     assert.deepEqual(
       told.map(({ count }) => count ?? 1),
       [1],

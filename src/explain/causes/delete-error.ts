@@ -4,7 +4,7 @@ import type { Finding } from '../explanation.ts';
 import { deletionHistory, failuresText } from '../provisioning-events.ts';
 import type { VolumeFacts } from '../volume-facts-reader.ts';
 import { type Cause, defineCause } from './cause.ts';
-import { checkEarlierCall } from './deleting.ts';
+import { checkEarlierCall, checkPostponed } from './deleting.ts';
 import { requestMeaning } from './request-meaning.ts';
 import { checkSharedStorage } from './storage-shared.ts';
 
@@ -21,11 +21,17 @@ export function checkFailedForGood({ volume }: VolumeFacts): Finding | undefined
   };
 }
 
-/** The newest event about it: what the deletion waits for, or why it failed. */
-export function checkDeletion({ events, nowMs }: VolumeFacts): Finding | undefined {
-  const { failed, waiting } = deletionHistory(found(events) ?? []);
-  if (waiting !== undefined && waiting.atMs >= (failed?.atMs ?? 0)) {
+/** The newest event about it: what the deletion waits for, why it was postponed, or why it failed. */
+export function checkDeletion(facts: VolumeFacts): Finding | undefined {
+  const { events, nowMs } = facts;
+  const { failed, waiting, postponed } = deletionHistory(found(events) ?? []);
+  const atLeastMs = Math.max(failed?.atMs ?? 0, postponed?.atMs ?? 0);
+  if (waiting !== undefined && waiting.atMs >= atLeastMs) {
     const wait = checkSharedStorage(waiting) ?? checkEarlierCall(waiting, nowMs);
+    if (wait !== undefined) return wait;
+  }
+  if (postponed !== undefined && postponed.atMs >= atLeastMs) {
+    const wait = checkPostponed(postponed, facts);
     if (wait !== undefined) return wait;
   }
   if (failed !== undefined) {

@@ -1,6 +1,6 @@
 /** The claim or volume is being deleted, and something holds it. */
 import { nameList } from '../../base/name-list.ts';
-import { deletedAfterText, deletedOnceText } from '../../provision/event-reasons.ts';
+import { deletedAfterText, deletedOnceText, untilDetachedText } from '../../provision/event-reasons.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
@@ -75,6 +75,18 @@ export function checkEarlierCall({ text }: Recorded, nowMs: number): Finding | u
     cause: 'deleting',
     message: `A call may still be creating the storage: it is deleted ${end === undefined ? 'once that call has ended' : `after ${end}`}.`,
     cure: 'Nothing to do: the provisioner deletes it then',
+  };
+}
+
+/** The provisioner said that the volume is in use. Undefined where it was attached to a node then, and is no longer. */
+export function checkPostponed({ text, atMs }: Recorded, { attachments, nowMs }: VolumeFacts): Finding | undefined {
+  const isDetached = attachments !== undefined && found(attachments)?.length === 0;
+  if (isDetached && text.endsWith(untilDetachedText)) return undefined;
+  return {
+    state: 'waiting',
+    cause: 'deleting',
+    message: `Its deletion was postponed ${durationText(nowMs - atMs)} ago; it will be retried. Reason: ${text}`,
+    cure: 'Usually nothing: it is deleted once it is no longer in use. If it stays like this, see the log of the provisioner',
   };
 }
 

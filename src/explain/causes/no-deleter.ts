@@ -32,8 +32,9 @@ export function checkDeleter({ volume, provisioner, node, events, nowMs }: Volum
       cure: 'Delete its storage by hand if there is any left, then the PersistentVolume, and remove its finalizers',
     };
   }
-  const { failed, waiting } = deletionHistory(found(events) ?? []);
-  const times = [failed, waiting].flatMap((each) => (each === undefined ? [] : [each.atMs]));
+  const times = Object.values(deletionHistory(found(events) ?? [])).flatMap((each) =>
+    each === undefined ? [] : [each.atMs],
+  );
   const lastSignMs = times.length === 0 ? undefined : Math.max(...times);
   return checkServing({ provisioner, nowMs, events, lastSignMs, nobody: 'no-deleter', away: 'no-deleter' });
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
+import { VolumeInUseError } from '../provisioner.ts';
 import { waitingText } from './waiting-text.ts';
 
 /** Why the last attempt for a claim ended without a volume, or why the last attempt to delete a volume failed. */
@@ -51,7 +52,7 @@ export class LastErrors {
   /** Notes an error. @param once - as in `LastError`. */
   add(uid: string, error: unknown, once?: string): void {
     const known = this.#errors.get(uid);
-    const waiting = waitingText(error);
+    const waiting = error instanceof VolumeInUseError ? error.reason : waitingText(error);
     const message = waiting ?? (error instanceof Error ? error.message : String(error));
     const kind = waiting === undefined ? 'failed' : 'waiting';
     const atMs = this.#clock.wallMs();

@@ -11,12 +11,13 @@ import type { LastErrors } from '../claim/last-errors.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { CacheFreshness, maxStalenessMs } from './cache-freshness.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
+import { deletionPostponedReason } from '../event-reasons.ts';
 import { volumeFinalizer } from '../keys.ts';
 import { deletionWaitingReason } from '../event-reasons.ts';
 import { type PersistentVolume, persistentVolumes } from '../objects.ts';
 import { contradictionOf, contradictionText, isLeftUndone, ownerOf, type VolumeOwnership } from './owns-volume.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
-import { IgnoredError, type Provisioner } from '../provisioner.ts';
+import { IgnoredError, type Provisioner, VolumeInUseError } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
 import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
@@ -214,7 +215,7 @@ export class VolumeSyncer {
     try {
       await work();
     } catch (error) {
-      metrics.deleteFailed(labels);
+      if (!(error instanceof VolumeInUseError)) metrics.deleteFailed(labels); // it was postponed
       throw error;
     }
     metrics.deleted(labels, (clock.monotonicMs() - startedMs) / 1000);
@@ -259,8 +260,8 @@ export class VolumeSyncer {
         logger.debug({ volume: name, reason: error.reason }, 'Deletion ignored');
         return 'ignored';
       }
-      const message = error instanceof Error ? error.message : String(error);
-      this.#reportFailure(volume, message, error);
+      if (error instanceof VolumeInUseError) this.#reportPostponed(volume, error);
+      else this.#reportFailure(volume, error instanceof Error ? error.message : String(error), error);
       throw error;
     }
     observer.onDeleted(volume);
@@ -296,6 +297,10 @@ export class VolumeSyncer {
     if (failed === undefined || !isRejection(failed)) return;
     const message = `The storage is deleted, and the PersistentVolume cannot be: ${(error as Error).message}`;
     this.#reportFailure(volume, message, error);
+  }
+
+  #reportPostponed(volume: PersistentVolume, { reason }: VolumeInUseError): void {
+    this.#options.recorder.event(volumeReference(volume), 'Normal', deletionPostponedReason, reason, { logged: true });
   }
 
   #reportFailure(volume: PersistentVolume, message: string, error: unknown): void {

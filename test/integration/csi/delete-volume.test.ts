@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { driverMigration } from '../../../src/csi/migration/driver-migration.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import { IgnoredError } from '../../../src/provision/provisioner.ts';
+import { IgnoredError, VolumeInUseError } from '../../../src/provision/provisioner.ts';
 import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { base64, driverName, makeClass, Rig, type RigOptions } from '../../support/csi-rig.ts';
@@ -339,14 +339,15 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     metadata: { name },
     spec: { nodeName: 'n1', source: volumeName === undefined ? {} : { persistentVolumeName: volumeName } },
   });
-  const message = 'persistentvolume pv-1 is still attached to node n1';
+  const message = 'persistentvolume pv-1 is still attached to node n1, waiting for detach';
 
   test('are never deleted', async () => {
     await using rig = await startRig();
     rig.attachments.set(attachment('pv-1'));
-    await assert.rejects(rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal }), {
-      message,
-    });
+    await assert.rejects(
+      rig.provisioner.delete(makeVolume({ [nameKey]: 's', [namespaceKey]: 'ns' }), { signal }),
+      new VolumeInUseError(message),
+    );
     assert.deepEqual(deletes(rig), []);
     assert.deepEqual(rig.api.log, ['GET /api/v1/namespaces/ns/secrets/s']);
   });
@@ -357,7 +358,7 @@ describe('CsiProvisioner, volumes that are still attached', () => {
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), false);
     const about = { apiVersion: 'v1', kind: 'PersistentVolume', name: 'pv-1', uid: 'uid-pv-1' };
-    assert.deepEqual(rig.events, [{ about, type: 'Normal', reason: 'VolumeDeletionWaiting', message }]);
+    assert.deepEqual(rig.events, [{ about, type: 'Normal', reason: 'VolumeDelete', message }]);
     rig.attachments.delete('va');
     assert.equal(rig.provisioner.shouldDelete(makeVolume()), true);
     rig.attachments.set(attachment('pv-1'));

@@ -114,8 +114,8 @@ describe('a driver that comes back', () => {
     });
     await using driver = await comesBack(scene, 'PUBLISH_UNPUBLISH_VOLUME');
     scene.release(volume);
-    const { message } = await scene.event('VolumeDeletionWaiting', volume.metadata.name);
-    assert.equal(message, `persistentvolume ${volume.metadata.name} is still attached to node n1`);
+    const { message } = await scene.event('VolumeDelete', volume.metadata.name);
+    assert.equal(message, `persistentvolume ${volume.metadata.name} is still attached to node n1, waiting for detach`);
     assert.deepEqual(driver.callsOf('DeleteVolume'), []);
     scene.api.delete(attachments, { name: 'csi-1' });
     await scene.volumeDeleted();
@@ -146,7 +146,7 @@ describe('a driver that comes back', () => {
       objects: [releasedVolume],
       onServer: (server) => server.client('test').create(attachments, attachment),
     });
-    await scene.event('VolumeDeletionWaiting', 'old');
+    await scene.event('VolumeDelete', 'old');
     await using driver = await comesBack(scene);
     await scene.called(driver, 'DeleteVolume');
   });

@@ -264,11 +264,35 @@ const rows: readonly {
     arrange(rig) {
       rig.addProvisioner();
       const volume = rig.addVolume('v', { claimRef }, 'Released');
-      rig.addEvent(volume, 'VolumeDeletionWaiting', 'persistentvolume v is still attached to node n1');
+      rig.addEvent(volume, 'VolumeDelete', 'persistentvolume v is still attached to node n1, waiting for detach');
     },
     verdict: 'waiting',
     cause: 'deleting',
     says: /no attempt has failed/,
+  },
+  {
+    name: 'a volume of which the provisioner says that it is in use, which is newer than a failure',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      rig.addEvent(volume, 'VolumeFailedDelete', 'on fire', { msAgo: 3 * minute });
+      rig.addEvent(volume, 'VolumeDelete', 'a snapshot hangs on it', { msAgo: 2 * minute });
+    },
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /postponed 2 min ago; it will be retried\. Reason: a snapshot hangs on it/,
+  },
+  {
+    name: 'a volume that was in use before its deletion failed',
+    arrange(rig) {
+      rig.addProvisioner();
+      const volume = rig.addVolume('v', { claimRef }, 'Released');
+      rig.addEvent(volume, 'VolumeDelete', 'a snapshot hangs on it', { msAgo: 3 * minute });
+      rig.addEvent(volume, 'VolumeFailedDelete', 'on fire', { msAgo: 2 * minute });
+    },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /Last error: on fire/,
   },
   {
     name: 'a volume whose deletion failed for good',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import { IgnoredError } from '../../../src/provision/provisioner.ts';
+import { IgnoredError, VolumeInUseError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { freePort } from './free-port.ts';
 import { annotation, F, pvProtection, resource, Rig, type VolumeSketch } from './rig.ts';
@@ -268,6 +268,53 @@ describe('deletions that fail', () => {
     );
     assert.deepEqual(rig.metrics.totals, { df: 2, dt: 1 });
   });
+
+  test('a volume that is in use is no failure: a Normal event with the reason, and it is tried again', async () => {
+    await using rig = await Rig.prepare(off);
+    rig.addVolume('v', 'Released');
+    const reason = 'snapshot s of it is still being copied';
+    rig.provisioner.deleteSteps.push(new VolumeInUseError(reason), new VolumeInUseError(reason));
+    await rig.start();
+    for (const sync of [2, 3]) {
+      rig.controller.wakeVolume('v');
+      await rig.synced('v', sync);
+    }
+    await rig.stop();
+    const ends = rig.limiter.syncs('v').map(({ end }) => end);
+    assert.deepEqual(ends.slice(0, 3), ['retry', 'retry', 'done']);
+    assert.deepEqual(rig.events, [{ type: 'Normal', reason: 'VolumeDelete', message: reason, count: 2, object: 'v' }]);
+    assert.deepEqual(rig.metrics.totals, { dt: 1 });
+    assert.deepEqual(rig.writes, [`DELETE ${path}`]);
+  });
+
+  test('an error that wraps one about a volume in use is a failure', async () => {
+    const before = (rig: Rig): void => {
+      rig.provisioner.otherwiseDelete = new Error('no', { cause: new VolumeInUseError('in use') });
+    };
+    await once({ addFinalizer: false, before }, (rig) => {
+      const texts = rig.events.map(({ type, reason, message }) => `${type} ${reason} ${message}`);
+      assert.deepEqual(texts, ['Warning VolumeFailedDelete no']);
+      assert.deepEqual(rig.metrics.totals, { df: 1 });
+    });
+  });
+
+  for (const error of [new Error('busy'), new VolumeInUseError('in use')]) {
+    test(`after as many attempts as the threshold allows nothing is tried again: ${error.name}`, async () => {
+      await using rig = await Rig.prepare({ controller: { addFinalizer: false, failedDeleteThreshold: 1 } });
+      rig.addVolume('v', 'Released');
+      rig.provisioner.otherwiseDelete = error;
+      await rig.start();
+      rig.controller.wakeVolume('v');
+      await rig.until('giving up', () => rig.log.some(({ message }) => message.includes('giving up')));
+      await rig.stop();
+      assert.equal(rig.provisioner.deletions.length, 2);
+      const said = rig.log.map(({ message }) => message).filter((message) => message.startsWith('Error syncing'));
+      assert.deepEqual(said, [
+        'Error syncing volume, trying again',
+        'Error syncing volume, giving up until it changes',
+      ]);
+    });
+  }
 
   test('the volume and its finalizer stay as long as its storage does', async () => {
     const before = (rig: Rig): void => {

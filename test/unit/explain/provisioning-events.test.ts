@@ -62,12 +62,14 @@ describe('the history of a claim', () => {
     assert.equal(provisioningHistory(events, 'kubernetes.io/glusterfs').failed?.text, 'no plugin');
   });
 
-  test('of a deletion has what it waits for and what failed', () => {
+  test('of a deletion has what it waits for, what failed and why it was postponed', () => {
     const history = deletionHistory([
       event('VolumeFailedDelete', { message: 'on fire', lastTimestamp: at(5), firstTimestamp: at(5) }),
-      event('VolumeDeletionWaiting', { message: 'attached', lastTimestamp: at(4) }),
+      event('VolumeDeletionWaiting', { message: 'shared', lastTimestamp: at(4) }),
+      event('VolumeDelete', { message: 'in use', lastTimestamp: at(3) }),
     ]);
     assert.equal(history.failed?.text, 'on fire');
-    assert.equal(history.waiting?.text, 'attached');
+    assert.equal(history.waiting?.text, 'shared');
+    assert.equal(history.postponed?.text, 'in use');
   });
 });

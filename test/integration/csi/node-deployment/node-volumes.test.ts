@@ -48,11 +48,11 @@ describe('node deployment, deleting', () => {
     scene.addAttachment('pv', 'n2');
     scene.addVolume('pv', 'Released', { affinity: on('n2') });
     await scene.program('n1').logged('PV was not provisioned on this node');
-    await scene.event('VolumeDeletionWaiting', 'pv');
+    await scene.event('VolumeDelete', 'pv');
     await scene.volumesLooked();
     assert.deepEqual(
       scene.events('pv').map(({ reason, count }) => `${reason} ${count}`),
-      ['VolumeDeletionWaiting 1'],
+      ['VolumeDelete 1'],
     );
     assert.equal(scene.isDeleted('pv'), false);
   });

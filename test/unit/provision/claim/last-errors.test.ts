@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { DrainingError } from '../../../../src/provision/intent-journal/intent-journal.ts';
+import { VolumeInUseError } from '../../../../src/provision/provisioner.ts';
 import { LastErrors } from '../../../../src/provision/claim/last-errors.ts';
 
 describe('LastErrors', () => {
@@ -42,6 +43,13 @@ describe('LastErrors', () => {
       { kind, sinceMs, cause },
       { kind: 'failed', sinceMs: clock.wallMs(), cause: 'meaning of on fire' },
     );
+  });
+
+  test('of a volume in use is no failure', () => {
+    const errors = new LastErrors(systemClock);
+    errors.add('pv', new VolumeInUseError('it is attached'));
+    const { kind, message } = errors.get('pv') ?? {};
+    assert.deepEqual({ kind, message }, { kind: 'waiting', message: 'it is attached' });
   });
 
   test('of too many claims keeps those that failed last', () => {
