@@ -11,24 +11,36 @@ interface Sample {
   readonly metricName?: string;
 }
 
-interface Family {
+/** One family as prom-client gives it. */
+export interface Family {
   readonly name: string;
   readonly help: string;
   readonly type: string;
   readonly values: readonly Sample[];
 }
 
+/** The metrics of a registry at this moment, sorted by name. */
+export async function gathered(registry: MetricRegistry): Promise<Family[]> {
+  const families = (await registry.getMetricsAsJSON()) as unknown as Family[];
+  return families.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** All metrics of a registry as text. */
+export async function exposition(registry: MetricRegistry): Promise<string> {
+  return familiesText(await gathered(registry));
+}
+
 /**
- * All metrics of a registry as text. Families are sorted by name, those without a sample are left out,
- * and numbers are written as Go writes them, because a bucket's bound is a label that dashboards compare as text.
+ * Families as text. Those without a sample are left out, and numbers are written as Go writes them, because a bucket's bound is a
+ * label that dashboards compare as text.
  *
+ * @param names - only the families of these names; undefined: all.
  * @see Prometheus, "Exposition formats", text format 0.0.4.
  */
-export async function exposition(registry: MetricRegistry): Promise<string> {
-  const families = (await registry.getMetricsAsJSON()) as unknown as Family[];
+export function familiesText(families: readonly Family[], names?: ReadonlySet<string>): string {
   let text = '';
-  for (const family of families.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (family.values.length === 0) continue;
+  for (const family of families) {
+    if (family.values.length === 0 || names?.has(family.name) === false) continue;
     text += `# HELP ${family.name} ${escapeHelp(family.help)}\n# TYPE ${family.name} ${family.type}\n`;
     for (const { metricName, labels, value } of family.values) {
       text += `${metricName ?? family.name}${labelText(labels)} ${goNumber(value)}\n`;

@@ -14,9 +14,9 @@ interface Answer {
 }
 
 /** A scrape whose headers are exactly the given ones. */
-async function scrape(server: DiagnosticsServer, headers: Record<string, string> = {}): Promise<Answer> {
+async function scrape(server: DiagnosticsServer, headers: Record<string, string> = {}, query = ''): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const sent = request({ host: '127.0.0.1', port: server.port, path: '/metrics', headers, agent: false });
+  const sent = request({ host: '127.0.0.1', port: server.port, path: `/metrics${query}`, headers, agent: false });
   sent.on('error', reject).on('response', (response) => {
     const parts: Buffer[] = [];
     response
@@ -65,6 +65,45 @@ describe('metricsHandler', () => {
       assert.equal((await scrape(server, { 'accept-encoding': coding })).headers['content-encoding'], undefined);
     });
   }
+
+  const inFlight = 'promhttp_metric_handler_requests_in_flight';
+  for (const { query, names } of [
+    { query: '?', names: ['answer', inFlight, 'promhttp_metric_handler_requests_total'] },
+    { query: '?name=answer', names: ['answer', inFlight, 'promhttp_metric_handler_requests_total'] },
+    { query: '?name[]=answer', names: ['answer'] },
+    { query: '?name%5B%5D=answer&x=y&name[]=promhttp_metric_handler_requests_in_flight', names: ['answer', inFlight] },
+    { query: '?name[]=answer&name[]=answer&name[]=no_such', names: ['answer'] },
+    { query: '?name[]=no_such', names: [] },
+    { query: '?name[]=', names: [] },
+    { query: '?name[]=answ', names: [] },
+    { query: '?name[]=%ff%zz', names: [] },
+    { query: '?name[]=constructor&name[]=__proto__', names: [] },
+  ]) {
+    test(`with the query "${query}" has the families ${names.join(', ') || 'of none'}`, async () => {
+      await using server = await serving();
+      const { status, headers, body } = await scrape(server, {}, query);
+      assert.equal(status, 200);
+      assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores');
+      const found = [...body.toString().matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+      assert.deepEqual(found, names);
+      const zipped = await scrape(server, { 'accept-encoding': 'gzip' }, query);
+      assert.equal(zipped.headers['content-encoding'], 'gzip');
+      const inside = [
+        ...gunzipSync(zipped.body)
+          .toString()
+          .matchAll(/^# TYPE (\S+)/gm),
+      ].map(([, name]) => name);
+      assert.deepEqual(inside, names);
+    });
+  }
+
+  test('serves a whole and a part of one rendering at the same time', async () => {
+    await using server = await serving();
+    const all = [scrape(server), scrape(server, {}, '?name[]=answer'), scrape(server)];
+    const [whole, part] = await Promise.all(all);
+    assert.match(whole?.body.toString() ?? '', /promhttp_/);
+    assert.match(part?.body.toString() ?? '', /^# HELP answer Answer\.\n# TYPE answer gauge\nanswer 7\n$/);
+  });
 
   test('counts scrapes by code after the answer, with all codes there from the start', async () => {
     await using server = await serving();
