@@ -23,7 +23,7 @@ export interface CommandLineInput {
   /** The arguments behind it. */
   readonly args: readonly string[];
   readonly environment: Environment;
-  /** Such as `v6.3.0`. */
+  /** Such as `v6.4.0`. */
   readonly version: string;
 }
 

@@ -56,7 +56,7 @@ export interface FlagSpec {
   readonly deprecated?: string;
   /** Accepted so that existing deployments start, without effect here. */
   readonly withoutEffect?: true;
-  /** The release that brought the flag: `go` for what the Go sidecar v6.3 has, else our version. */
+  /** The release that brought the flag: `go` for what the Go sidecar v6.4 has, else our version. */
   readonly since: 'go' | `v${string}`;
 }
 

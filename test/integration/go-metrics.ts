@@ -1,4 +1,4 @@
-/** The metric families of the Go sidecar v6.3, as data: what its users' dashboards and alerts may rely on. */
+/** The metric families of the Go sidecar v6.4, as data: what its users' dashboards and alerts may rely on. */
 
 type Row = readonly [
   name: string,

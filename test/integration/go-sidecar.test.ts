@@ -57,7 +57,7 @@ describe('the Go sidecar', () => {
 
   test('is compiled once, as the version that go.mod pins, in the folder of its module', async () => {
     const program = await otherSidecar('go', env);
-    assert.match(program, /\/go-sidecar\/v6\.3\.\d+\/csi-provisioner$/);
+    assert.match(program, /\/go-sidecar\/v6\.4\.\d+\/csi-provisioner$/);
     await access(program);
     const version = path.basename(path.dirname(program));
     const calls = await readFile(log, 'utf8');
@@ -98,7 +98,7 @@ describe('the Go sidecar', () => {
     env['PATH'] = bin;
     const { code, stdout, stderr } = await build();
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /no go in PATH; install it, or let GO_SIDECAR name an external-provisioner v6\.3\.\d+\n$/);
+    assert.match(stderr, /no go in PATH; install it, or let GO_SIDECAR name an external-provisioner v6\.4\.\d+\n$/);
   });
 
   test('that cannot be compiled is an error with what the compiler says, and leaves nothing', async () => {

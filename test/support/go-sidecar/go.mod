@@ -2,4 +2,4 @@ module go-sidecar
 
 go 1.26.0
 
-require github.com/kubernetes-csi/external-provisioner/v6 v6.3.0
+require github.com/kubernetes-csi/external-provisioner/v6 v6.4.0

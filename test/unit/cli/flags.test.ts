@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { findFlag, flagList, isBoolean } from '../../../src/cli/flags.ts';
 
-/** The flags of the Go sidecar v6.3: name, kind, default, class of error texts. Deployments depend on each of them. */
+/** The flags of the Go sidecar v6.4: name, kind, default, class of error texts. Deployments depend on each of them. */
 const contract = `
 automaxprocs unused-bool - G
 capacity-for-immediate-binding bool false P

@@ -1,4 +1,4 @@
-/** What the releases of the Go sidecar since the one that runs have changed: this one is as v6.3. */
+/** What the releases of the Go sidecar since the one that runs have changed: this one is as v6.4. */
 import { isBefore, releaseText } from '../go-sidecar.ts';
 import type { SidecarFacts } from '../sidecar-facts.ts';
 import { defineFinding, type Found } from './preflight-finding.ts';
@@ -47,11 +47,11 @@ function volumeModes({ release, arguments: { given } }: SidecarFacts): Found[] {
 }
 
 function newer({ release }: SidecarFacts): Found[] {
-  if (release === undefined || isBefore(release, { major: 6, minor: 4 })) return [];
+  if (release === undefined || isBefore(release, { major: 6, minor: 5 })) return [];
   return [
     {
       level: 'note',
-      message: `The Go sidecar here is ${releaseText(release)}; this one is compared with v6.3. What came later may be missing here.`,
+      message: `The Go sidecar here is ${releaseText(release)}; this one is compared with v6.4. What came later may be missing here.`,
     },
   ];
 }

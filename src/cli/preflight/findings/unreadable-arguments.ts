@@ -28,7 +28,7 @@ function cureOf(problem: string, isEnvironment: boolean): string {
     return 'Add the variable with valueFrom.fieldRef: spec.nodeName for NODE_NAME, metadata.namespace for NAMESPACE, metadata.name for POD_NAME.';
   }
   if (problem.startsWith('unknown')) {
-    return 'Remove the flag or correct it; docs/flags.md lists all flags. The Go sidecar v6.3 does not know it either.';
+    return 'Remove the flag or correct it; docs/flags.md lists all flags. The Go sidecar v6.4 does not know it either.';
   }
   return 'Correct it; docs/flags.md lists all flags.';
 }
