@@ -56,16 +56,9 @@ export interface Snapshot {
   ready_to_use: boolean;
 }
 
-/** A volume's health. */
-export interface VolumeCondition {
-  abnormal: boolean;
-  message: string;
-}
-
-/** Where a volume is attached, and how it is. */
+/** Where a volume is attached. */
 export interface VolumeStatus {
   published_node_ids: string[];
-  volume_condition?: VolumeCondition;
 }
 
 /** The request of CreateVolume. */

@@ -6,16 +6,9 @@ import { CallError } from './call-error.ts';
 import type { HostpathDriver } from './hostpath-driver.ts';
 import { changeVolume, knownVolume, needNode } from './hostpath-driver.ts';
 import type { VolumeRecord } from './hostpath-state.ts';
-import type {
-  NodeExpandVolumeRequest,
-  NodeGetVolumeStatsRequest,
-  Topology,
-  VolumeCondition,
-  VolumeUsage,
-} from './messages.ts';
+import type { NodeExpandVolumeRequest, NodeGetVolumeStatsRequest, Topology, VolumeUsage } from './messages.ts';
 import { growLoopDevice, isMountPoint } from './mounts.ts';
 import { ownSegments } from './segments.ts';
-import { volumeCondition } from './volume-message.ts';
 import { resizeBlockContent } from './volume-content.ts';
 
 /** NodeGetInfo. */
@@ -38,16 +31,13 @@ export function nodeGetCapabilities(driver: HostpathDriver): { capabilities: { r
 export function nodeGetVolumeStats(
   driver: HostpathDriver,
   request: NodeGetVolumeStatsRequest,
-): { usage: VolumeUsage[]; volume_condition?: VolumeCondition } {
+): { usage: VolumeUsage[] } {
   needNode(driver, 'GET_VOLUME_STATS');
   const id = required(request.volume_id, 'volume_id');
   const volumePath = required(request.volume_path, 'volume_path');
   const volume = knownVolume(driver, id);
   checkPath(volume, volumePath);
-  return {
-    usage: usageOf(volume, driver.state.volumes.contentPath(id)),
-    ...(driver.capabilities.node.has('VOLUME_CONDITION') ? { volume_condition: volumeCondition(driver, volume) } : {}),
-  };
+  return { usage: usageOf(volume, driver.state.volumes.contentPath(id)) };
 }
 
 /** NodeExpandVolume: grows the loop device of a block volume; a directory needs nothing. Repeatable. */

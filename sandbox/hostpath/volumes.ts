@@ -76,7 +76,7 @@ export function listVolumes(
   const page = listPage(driver.state.volumes.all(), request);
   return {
     ...page,
-    entries: page.entries.map((volume) => ({ volume: volumeMessage(volume), status: volumeStatus(driver, volume) })),
+    entries: page.entries.map((volume) => ({ volume: volumeMessage(volume), status: volumeStatus(volume) })),
   };
 }
 
@@ -87,7 +87,7 @@ export function controllerGetVolume(
 ): { volume: Volume; status: VolumeStatus } {
   needController(driver, 'GET_VOLUME');
   const volume = knownVolume(driver, required(request.volume_id, 'volume_id'));
-  return { volume: volumeMessage(volume), status: volumeStatus(driver, volume) };
+  return { volume: volumeMessage(volume), status: volumeStatus(volume) };
 }
 
 /** ControllerExpandVolume: a volume that is already large enough stays as it is. */

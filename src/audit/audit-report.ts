@@ -94,17 +94,12 @@ function table(findings: readonly Finding[], { wallMs, commandFor }: ReportConte
 }
 
 function cells(finding: Finding, wallMs: number): string[] {
-  const { state, volumeId, volumeName, persistentVolumes = [], claim, since, capacityBytes } = finding;
+  const { state, volumeId, volumeName, persistentVolumes = [], claim, since, capacityBytes, detail } = finding;
   const age = since === undefined ? unknown : ageText(wallMs - Date.parse(since));
   const size = capacityBytes === undefined ? unknown : capacityText(BigInt(capacityBytes));
-  return [state, volumeId, volumeName ?? persistentVolumes.join(','), claim, age, size, detailText(finding)].map(
+  return [state, volumeId, volumeName ?? persistentVolumes.join(','), claim, age, size, detail].map(
     (text = '') => printable(text) || '-',
   );
-}
-
-function detailText({ state, detail, abnormal }: Finding): string {
-  if (abnormal === undefined || state === 'abnormal') return detail;
-  return `${detail}; the driver calls it abnormal: ${abnormal}`;
 }
 
 function summary(driver: string, audit: Audit): string {

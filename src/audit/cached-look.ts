@@ -14,7 +14,7 @@ import { storedVolume } from '../provision/volume/stored-volume.ts';
 import { CannotReadError } from './cannot-read-error.ts';
 import { classify } from './classify.ts';
 import { ClusterVolumes, type ClusterVolumesOptions, readClusterVolumes } from './cluster-volumes.ts';
-import { type DriverVolume, driverVolume } from './driver-volume.ts';
+import { driverVolume } from './driver-volume.ts';
 import { type ListedVolumes, listDriverVolumes } from './list-driver-volumes.ts';
 import { journalOf, type Look, type LookOptions, orMissingRule, remarks, verify } from './look.ts';
 import { type PossibleOwner, uidInName } from './owner-index.ts';
@@ -42,7 +42,7 @@ interface Listed extends ListedVolumes {
 /**
  * Looks once, as `look` does, with one list of the driver. The cache keeps hashes of ids: a PersistentVolume is read from the API server
  * only where the driver does not list its storage. Leaves out what needs no attention: volumes of other nodes, static volumes that
- * are there, shared storage and abnormal volumes that have a PersistentVolume.
+ * are there, and shared storage.
  *
  * @returns undefined for a driver that does not list its volumes.
  * @throws as `look`.
@@ -59,10 +59,9 @@ export async function cachedLook(options: CachedLookOptions): Promise<Look | und
   const volumes = await readMissing(options, listed.hashes);
   await findOwners(strangers, records, () => cachedOwners(options));
   await dropSaved(options, { records, strangers });
-  const abnormal = new Map<string, DriverVolume>();
-  const existence = await verify(lookOptions, { volumes, records, strangers, abnormal }, maxRequests);
+  const existence = await verify(lookOptions, { volumes, records, strangers }, maxRequests);
   const { repeated } = listed;
-  const classified = classify({ volumes, records, strangers, abnormal, isListed: true, repeated, existence });
+  const classified = classify({ volumes, records, strangers, isListed: true, repeated, existence });
   let persistentVolumes = 0;
   for (const volume of cache.list()) {
     if (sliceSpent()) await nextSlice();
@@ -110,7 +109,7 @@ async function readList({
           `the driver lists more than ${maxStrangers} volumes that no PersistentVolume has, too many to compare here: use csi-provisioner audit`,
         );
       }
-      strangers.set(id, asStranger(driverVolume(entry, driver.capabilities), strangers.get(id)));
+      strangers.set(id, asStranger(driverVolume(entry), strangers.get(id)));
       return isNew;
     },
     clock,

@@ -15,8 +15,6 @@ export interface Sighting {
   records: RecordIndex;
   /** What the driver has and no PersistentVolume, by id. */
   strangers: ReadonlyMap<string, Stranger>;
-  /** What the driver has and calls abnormal, of a PersistentVolume, by id. */
-  abnormal: ReadonlyMap<string, DriverVolume>;
   /** The driver lists its volumes; else nothing is known of those without a PersistentVolume. */
   isListed: boolean;
   /** How many volumes that list repeats: its pages overlap, so others may be missing from it. */
@@ -66,12 +64,7 @@ function addVolume(volume: ClusterVolume, sighting: Sighting, result: Classified
   const known = volume.isListed ? 'there' : sighting.existence.get(volume.handle);
   if (known === 'there') {
     result.inUse++;
-    const { abnormal, capacityBytes } = sighting.abnormal.get(volume.handle) ?? {};
-    const isNamed = { abnormal: `the driver calls it abnormal: ${abnormal ?? ''}`, foreign: notOurs };
-    const state = abnormal !== undefined ? 'abnormal' : volume.isOurs ? undefined : 'foreign';
-    if (state === undefined) return;
-    const finding = about(volume, state, isNamed[state]);
-    result.findings.push({ ...finding, ...driverFacts({ abnormal, capacityBytes }) });
+    if (!volume.isOurs) result.findings.push(about(volume, 'foreign', notOurs));
     return;
   }
   if (!sighting.isListed && known === undefined && volume.handle !== '') {
@@ -161,11 +154,8 @@ function ownerText({ volumeName, record }: PossibleOwner): string {
   return `the record of claim ${claim.namespace}/${claim.name}, which is in phase ${phase}`;
 }
 
-function driverFacts({
-  capacityBytes,
-  abnormal,
-}: Pick<DriverVolume, 'capacityBytes' | 'abnormal'>): Pick<Finding, 'capacityBytes' | 'abnormal'> {
-  return { ...(capacityBytes !== undefined && { capacityBytes }), ...(abnormal !== undefined && { abnormal }) };
+function driverFacts({ capacityBytes }: Pick<DriverVolume, 'capacityBytes'>): Pick<Finding, 'capacityBytes'> {
+  return capacityBytes === undefined ? {} : { capacityBytes };
 }
 
 /** One finding for each id that the record names, or one without. */
@@ -203,7 +193,7 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
   ];
 }
 
-const unknownFacts = { capacityBytes: undefined, abnormal: undefined };
+const unknownFacts = { capacityBytes: undefined };
 const notOurs = 'the PersistentVolume was not created by this provisioner';
 /** More ids do not help. */
 const maxNamed = 3;

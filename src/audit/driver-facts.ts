@@ -16,7 +16,7 @@ const withStorage: ReadonlySet<FindingState> = new Set<FindingState>([
 ]);
 
 /**
- * Adds size and condition of volumes to their findings where the list does not say them and the driver has GET_VOLUME. What
+ * Adds the size of volumes to their findings where the list does not say it and the driver has GET_VOLUME. What
  * cannot be read stays unknown.
  *
  * @throws when the signal aborts.
@@ -34,11 +34,9 @@ export async function addDriverFacts(
   await verifyMissing([...byId.keys()].slice(0, maxRequests), {
     calls: driver.calls,
     onThere: (id, answer) => {
-      const { capacityBytes, abnormal } = driverVolume(answer, driver.capabilities);
-      for (const finding of byId.get(id) ?? []) {
-        if (capacityBytes !== undefined) finding.capacityBytes = capacityBytes;
-        if (abnormal !== undefined) finding.abnormal = abnormal;
-      }
+      const { capacityBytes } = driverVolume(answer);
+      if (capacityBytes === undefined) return;
+      for (const finding of byId.get(id) ?? []) finding.capacityBytes = capacityBytes;
     },
     onCount: (count) => progress.at(`Requesting the sizes of volumes: ${count}`),
     signal,

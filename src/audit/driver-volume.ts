@@ -1,4 +1,3 @@
-import type { DriverCapabilities } from '../csi/driver-info.ts';
 import type { ControllerGetVolumeResponse__Output } from '../csi/generated/csi/v1/ControllerGetVolumeResponse.ts';
 import { mayMentionUid } from './owner-index.ts';
 
@@ -8,32 +7,19 @@ export interface DriverVolume {
   readonly publishedNodes: number;
   /** Undefined: the driver does not say. */
   readonly capacityBytes: number | undefined;
-  /** Why the driver calls it abnormal; undefined: it does not. */
-  readonly abnormal: string | undefined;
   /** Texts of the context that may say whose it is. */
   readonly texts: readonly string[];
 }
 
 const maxTextLength = 256;
 const maxTexts = 4;
-const maxConditionLength = 500;
 
-/**
- * Reads a response of ControllerGetVolume, or an entry of ListVolumes, which has the same fields.
- *
- * @param capabilities - the condition of a driver without VOLUME_CONDITION means nothing.
- */
-export function driverVolume(
-  { volume, status }: ControllerGetVolumeResponse__Output,
-  { volumeCondition }: Pick<DriverCapabilities, 'volumeCondition'>,
-): DriverVolume {
+/** Reads a response of ControllerGetVolume, or an entry of ListVolumes, which has the same fields. */
+export function driverVolume({ volume, status }: ControllerGetVolumeResponse__Output): DriverVolume {
   const capacityBytes = Number(volume?.capacity_bytes ?? 0);
-  const { abnormal = false, message = '' } = status?.volume_condition ?? {};
   return {
     publishedNodes: status?.published_node_ids?.length ?? 0,
     capacityBytes: capacityBytes > 0 ? capacityBytes : undefined,
-    abnormal:
-      volumeCondition && abnormal ? message.slice(0, maxConditionLength) || 'the driver does not say why' : undefined,
     texts: tellingTexts(volume?.volume_context),
   };
 }

@@ -10,7 +10,6 @@ import { compareBytes } from '../base/compare-bytes.ts';
  * - `unverified`: a PersistentVolume whose storage was not found, which does not prove that it is gone.
  * - `shared`: storage that several PersistentVolumes have.
  * - `candidate`: storage without a PersistentVolume whose id mentions the claim of a record or of a PersistentVolume: it may be theirs.
- * - `abnormal`: storage of a PersistentVolume that the driver calls abnormal.
  * - `unexplained`: storage without a PersistentVolume and without a record. It may belong to another cluster, or have been created by hand.
  * - `being-deleted`, `being-made`: the sidecar is working on it, according to the record.
  * - `foreign`: storage of a PersistentVolume that this provisioner did not create.
@@ -23,7 +22,6 @@ const findingStates = [
   'unverified',
   'shared',
   'candidate',
-  'abnormal',
   'unexplained',
   'being-deleted',
   'being-made',
@@ -48,8 +46,6 @@ export interface Finding {
   since?: string;
   /** As the driver says, or of the PersistentVolume. Absent: unknown. */
   capacityBytes?: number;
-  /** Why the driver calls the volume abnormal. Absent: it does not. */
-  abnormal?: string;
   detail: string;
 }
 

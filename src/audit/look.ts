@@ -12,7 +12,7 @@ import { readJournal, type ReadJournal } from '../provision/intent-journal/read-
 import { CannotReadError } from './cannot-read-error.ts';
 import { classify, type Classified, isMissing } from './classify.ts';
 import { type ClusterVolumes, readClusterVolumes, type VolumeHome } from './cluster-volumes.ts';
-import { type DriverVolume, driverVolume } from './driver-volume.ts';
+import { driverVolume } from './driver-volume.ts';
 import { type ListedVolumes, listDriverVolumes } from './list-driver-volumes.ts';
 import { type IndexedRecord, RecordIndex } from './record-index.ts';
 import { asStranger, findOwners, type Stranger, volumeOwners } from './stranger.ts';
@@ -64,14 +64,13 @@ export async function look(options: LookOptions): Promise<Look> {
   const volumes = await volumesOf(options);
   const records = new RecordIndex(journal.records);
   const strangers = new Map<string, Stranger>();
-  const abnormal = new Map<string, DriverVolume>();
-  const listed = await markListed(options, volumes, { strangers, abnormal });
+  const listed = await markListed(options, volumes, strangers);
   await volumes.takeInTree(strangers);
   await findOwners(strangers, records, () => volumeOwners(volumes));
-  const existence = await verify(options, { volumes, records, strangers, abnormal });
+  const existence = await verify(options, { volumes, records, strangers });
   const isListed = listed !== undefined;
   const { repeated = 0 } = listed ?? {};
-  const classified = classify({ volumes, records, strangers, abnormal, isListed, repeated, existence });
+  const classified = classify({ volumes, records, strangers, isListed, repeated, existence });
   return {
     ...classified,
     persistentVolumes: volumes.count,
@@ -108,7 +107,7 @@ async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {
 async function markListed(
   { driver, progress, clock, signal }: LookOptions,
   volumes: ClusterVolumes,
-  { strangers, abnormal }: { strangers: Map<string, Stranger>; abnormal: Map<string, DriverVolume> },
+  strangers: Map<string, Stranger>,
 ): Promise<(ListedVolumes & { count: number }) | undefined> {
   if (!driver.capabilities.listVolumes) return undefined;
   let count = 0;
@@ -118,17 +117,14 @@ async function markListed(
     onStart: () => {
       count = 0;
       strangers.clear();
-      abnormal.clear();
       for (const first of volumes.handles()) mark(volumes, first.handle, false);
     },
     onVolume: (id, entry) => {
       const known = volumes.with(id);
       const before = strangers.get(id);
       const isRepeated = known?.isListed ?? before !== undefined;
-      const volume = driverVolume(entry, driver.capabilities);
-      if (known === undefined) strangers.set(id, asStranger(volume, before));
+      if (known === undefined) strangers.set(id, asStranger(driverVolume(entry), before));
       else mark(volumes, id, true);
-      if (known !== undefined && volume.abnormal !== undefined) abnormal.set(id, volume);
       if (!isRepeated) count++;
       return !isRepeated;
     },
@@ -154,12 +150,11 @@ export async function verify(
     volumes: ClusterVolumes;
     records: RecordIndex;
     strangers: Map<string, Stranger>;
-    abnormal: Map<string, DriverVolume>;
   },
   maxRequests = Infinity,
 ): Promise<Map<string, Existence>> {
   if (!driver.capabilities.getVolume) return new Map();
-  const { volumes, records, strangers, abnormal } = found;
+  const { volumes, records, strangers } = found;
   const ofVolumes = [...volumes.handles()].filter(isMissing).map(({ handle }) => handle);
   const ofRecords = records.all.map(({ record: { handle = '' } }) => handle);
   const unknown = ofRecords.filter((id) => id !== '' && !strangers.has(id) && volumes.with(id) === undefined);
@@ -167,12 +162,8 @@ export async function verify(
   return await verifyMissing(missing, {
     calls: driver.calls,
     onThere: (id, answer) => {
-      const volume = driverVolume(answer, driver.capabilities);
-      if (volumes.with(id) !== undefined) {
-        if (volume.abnormal !== undefined) abnormal.set(id, volume);
-        return;
-      }
-      strangers.set(id, asStranger(volume));
+      if (volumes.with(id) !== undefined) return;
+      strangers.set(id, asStranger(driverVolume(answer)));
       for (const record of records.naming(id)) record.listedIds.push(id);
     },
     onCount: (count) => progress.at(`Asking the driver for single volumes: ${count} of ${missing.length}`),

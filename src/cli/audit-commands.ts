@@ -42,7 +42,6 @@ export function commandFor(finding: Finding, found: Audit, context: CommandConte
     case 'lost':
     case 'unverified':
     case 'shared':
-    case 'abnormal':
       return shellCommand(describe(context, persistentVolumes));
     case 'unexplained': {
       // of another driver name, or by a field that is not read here

@@ -17,7 +17,6 @@ export interface DriverCapabilities {
   readonly singleNodeMultiWriter: boolean;
   readonly listVolumes: boolean;
   readonly getVolume: boolean;
-  readonly volumeCondition: boolean;
   readonly getCapacity: boolean;
 }
 
@@ -36,7 +35,6 @@ export function driverCapabilities(plugin: Iterable<string>, controller: Iterabl
     singleNodeMultiWriter: controllerNames.has('SINGLE_NODE_MULTI_WRITER'),
     listVolumes: controllerNames.has('LIST_VOLUMES'),
     getVolume: controllerNames.has('GET_VOLUME'),
-    volumeCondition: controllerNames.has('VOLUME_CONDITION'),
     getCapacity: controllerNames.has('GET_CAPACITY'),
   });
 }

@@ -11,14 +11,14 @@ export function reportedAudit({ last, problem }: AuditState, atMs: number): Repo
 }
 
 function reported({ finding, command }: AuditRow, atMs: number): ReportedFinding {
-  const { state, volumeId, volumeName, persistentVolumes = [], claim = '', since, capacityBytes, abnormal } = finding;
+  const { state, volumeId, volumeName, persistentVolumes = [], claim = '', since, capacityBytes, detail } = finding;
   return {
     state,
     volume: volumeId ?? volumeName ?? persistentVolumes.join(', '),
     claim,
     age: since === undefined ? '' : ageText(atMs - Date.parse(since)),
     size: capacityBytes === undefined ? '' : capacityText(BigInt(capacityBytes)),
-    detail: abnormal === undefined ? finding.detail : `${finding.detail}; the driver calls it abnormal: ${abnormal}`,
+    detail,
     command,
   };
 }

@@ -36,7 +36,7 @@ export interface AuditReport {
 
 export interface RigOptions {
   name?: string;
-  controller?: string[];
+  controller?: (string | number)[];
   plugin?: string[];
   /** Of the sidecar's journal. */
   clock?: Clock;

@@ -51,7 +51,8 @@ describe('readCapabilities', () => {
       ],
     });
     rig.driver.next('ControllerGetCapabilities', {
-      capabilities: [{}, { rpc: { type: 99 } }, { rpc: { type: 'CLONE_VOLUME' } }, { rpc: { type: 'CLONE_VOLUME' } }],
+      // 11 was VOLUME_CONDITION in CSI 1.12
+      capabilities: [{}, ...[99, 11, 'CLONE_VOLUME', 'CLONE_VOLUME'].map((type) => ({ rpc: { type } }))],
     });
     const capabilities = await readCapabilities(rig.calls);
     const present = Object.entries(capabilities).flatMap(([name, has]) => (has === true ? [name] : []));

@@ -45,7 +45,7 @@ export interface RecordingDriverOptions {
   /** Default CONTROLLER_SERVICE. */
   plugin?: string[];
   /** Default CREATE_DELETE_VOLUME. */
-  controller?: string[];
+  controller?: (string | number)[];
   /** Socket to listen on; default: a new one in a temporary folder that goes with the driver. */
   socketPath?: string;
   /** Of the gRPC server, such as the age at which it closes a connection. */

@@ -32,7 +32,6 @@ function sighting(how: {
     volumes,
     records: new RecordIndex([]),
     strangers: new Map(),
-    abnormal: new Map(),
     isListed: canList,
     repeated,
     existence: new Map(existence === undefined ? [] : [[handle, existence]]),

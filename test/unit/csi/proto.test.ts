@@ -50,12 +50,11 @@ const fields: Record<string, string> = {
     '1 volume_context: map; 2 volume_capabilities: repeated VolumeCapability; 3 parameters: map; 4 mutable_parameters: map',
   ListVolumesRequest: '1 max_entries: int32; 2 starting_token: string',
   ListVolumesResponse: '1 entries: repeated ListVolumesResponse.Entry; 2 next_token: string',
-  'ListVolumesResponse.VolumeStatus': '1 published_node_ids: repeated string; 2 volume_condition~: VolumeCondition',
+  'ListVolumesResponse.VolumeStatus': '1 published_node_ids: repeated string',
   'ListVolumesResponse.Entry': '1 volume: Volume; 2 status: ListVolumesResponse.VolumeStatus',
   ControllerGetVolumeRequest: '1 volume_id: string',
   ControllerGetVolumeResponse: '1 volume: Volume; 2 status: ControllerGetVolumeResponse.VolumeStatus',
-  'ControllerGetVolumeResponse.VolumeStatus':
-    '1 published_node_ids: repeated string; 2 volume_condition: VolumeCondition',
+  'ControllerGetVolumeResponse.VolumeStatus': '1 published_node_ids: repeated string',
   ControllerModifyVolumeRequest: '1 volume_id: string; 2 secrets!: map; 3 mutable_parameters: map',
   ControllerModifyVolumeResponse: '',
   GetCapacityRequest:
@@ -66,10 +65,11 @@ const fields: Record<string, string> = {
   ControllerGetCapabilitiesResponse: '1 capabilities: repeated ControllerServiceCapability',
   ControllerServiceCapability: '1 rpc: ControllerServiceCapability.RPC in type',
   'ControllerServiceCapability.RPC': '1 type: ControllerServiceCapability.RPC.Type',
-  CreateSnapshotRequest: '1 source_volume_id: string; 2 name: string; 3 secrets!: map; 4 parameters: map',
+  CreateSnapshotRequest:
+    '1 source_volume_id: string; 2 name: string; 3 secrets!: map; 4 parameters: map; 5 accessibility_requirements~: TopologyRequirement',
   CreateSnapshotResponse: '1 snapshot: Snapshot',
   Snapshot:
-    '1 size_bytes: int64; 2 snapshot_id: string; 3 source_volume_id: string; 4 creation_time: google.protobuf.Timestamp; 5 ready_to_use: bool; 6 group_snapshot_id: string',
+    '1 size_bytes: int64; 2 snapshot_id: string; 3 source_volume_id: string; 4 creation_time: google.protobuf.Timestamp; 5 ready_to_use: bool; 6 group_snapshot_id: string; 7 accessible_topology~: repeated Topology',
   DeleteSnapshotRequest: '1 snapshot_id: string; 2 secrets!: map',
   DeleteSnapshotResponse: '',
   ListSnapshotsRequest:
@@ -92,9 +92,20 @@ const fields: Record<string, string> = {
   NodeUnpublishVolumeRequest: '1 volume_id: string; 2 target_path: string',
   NodeUnpublishVolumeResponse: '',
   NodeGetVolumeStatsRequest: '1 volume_id: string; 2 volume_path: string; 3 staging_target_path: string',
-  NodeGetVolumeStatsResponse: '1 usage: repeated VolumeUsage; 2 volume_condition~: VolumeCondition',
+  NodeGetVolumeStatsResponse: '1 usage: repeated VolumeUsage',
   VolumeUsage: '1 available: int64; 2 total: int64; 3 used: int64; 4 unit: VolumeUsage.Unit',
-  VolumeCondition: '1 abnormal: bool; 2 message: string',
+  ControllerListVolumeHealthRequest: '1 max_entries: int32; 2 starting_token: string; 3 secrets!: map',
+  ControllerListVolumeHealthResponse: '1 entries: repeated VolumeHealth; 2 next_token: string',
+  VolumeHealth: '1 volume_id: string; 2 health_statuses: repeated VolumeHealth.VolumeHealthEntry',
+  'VolumeHealth.VolumeHealthEntry': '1 status: VolumeHealthErrorType; 2 reason: string; 3 message: string',
+  ControllerGetVolumeHealthRequest: '1 volume_id: string; 2 secrets!: map',
+  ControllerGetVolumeHealthResponse: '1 volume_health: VolumeHealth',
+  NodeGetVolumeHealthRequest: '1 volume_id: string; 2 volume_publish_path: string; 3 staging_target_path: string',
+  NodeGetVolumeHealthResponse: '1 volume_health: VolumeHealth',
+  NodeGetStorageHealthRequest: '1 secrets!: map',
+  NodeGetStorageHealthResponse: '1 backend_health: repeated NodeGetStorageHealthResponse.StorageBackendHealth',
+  'NodeGetStorageHealthResponse.StorageBackendHealth':
+    '1 status: StorageHealthErrorType; 2 reason: string; 3 message: string; 4 volume_capability: VolumeCapability',
   NodeGetCapabilitiesRequest: '',
   NodeGetCapabilitiesResponse: '1 capabilities: repeated NodeServiceCapability',
   NodeServiceCapability: '1 rpc: NodeServiceCapability.RPC in type',
@@ -128,38 +139,48 @@ const fields: Record<string, string> = {
 };
 const enums = {
   'PluginCapability.Service.Type':
-    'UNKNOWN CONTROLLER_SERVICE VOLUME_ACCESSIBILITY_CONSTRAINTS GROUP_CONTROLLER_SERVICE SNAPSHOT_METADATA_SERVICE',
+    'UNKNOWN CONTROLLER_SERVICE VOLUME_ACCESSIBILITY_CONSTRAINTS GROUP_CONTROLLER_SERVICE SNAPSHOT_METADATA_SERVICE SNAPSHOT_ACCESSIBILITY_CONSTRAINTS',
   'PluginCapability.VolumeExpansion.Type': 'UNKNOWN ONLINE OFFLINE',
   'VolumeCapability.AccessMode.Mode':
     'UNKNOWN SINGLE_NODE_WRITER SINGLE_NODE_READER_ONLY MULTI_NODE_READER_ONLY MULTI_NODE_SINGLE_WRITER MULTI_NODE_MULTI_WRITER SINGLE_NODE_SINGLE_WRITER SINGLE_NODE_MULTI_WRITER',
   'ControllerServiceCapability.RPC.Type':
-    'UNKNOWN CREATE_DELETE_VOLUME PUBLISH_UNPUBLISH_VOLUME LIST_VOLUMES GET_CAPACITY CREATE_DELETE_SNAPSHOT LIST_SNAPSHOTS CLONE_VOLUME PUBLISH_READONLY EXPAND_VOLUME LIST_VOLUMES_PUBLISHED_NODES VOLUME_CONDITION GET_VOLUME SINGLE_NODE_MULTI_WRITER MODIFY_VOLUME GET_SNAPSHOT',
+    'UNKNOWN CREATE_DELETE_VOLUME PUBLISH_UNPUBLISH_VOLUME LIST_VOLUMES GET_CAPACITY CREATE_DELETE_SNAPSHOT LIST_SNAPSHOTS CLONE_VOLUME PUBLISH_READONLY EXPAND_VOLUME LIST_VOLUMES_PUBLISHED_NODES - GET_VOLUME SINGLE_NODE_MULTI_WRITER MODIFY_VOLUME GET_SNAPSHOT GET_VOLUME_HEALTH LIST_VOLUME_HEALTH',
   'VolumeUsage.Unit': 'UNKNOWN BYTES INODES',
   'NodeServiceCapability.RPC.Type':
-    'UNKNOWN STAGE_UNSTAGE_VOLUME GET_VOLUME_STATS EXPAND_VOLUME VOLUME_CONDITION SINGLE_NODE_MULTI_WRITER VOLUME_MOUNT_GROUP',
+    'UNKNOWN STAGE_UNSTAGE_VOLUME GET_VOLUME_STATS EXPAND_VOLUME - SINGLE_NODE_MULTI_WRITER VOLUME_MOUNT_GROUP GET_VOLUME_HEALTH GET_STORAGE_HEALTH',
   'GroupControllerServiceCapability.RPC.Type': 'UNKNOWN CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT',
+  VolumeHealthErrorType: 'UNKNOWN_VOLUME_HEALTH_TYPE DEGRADED INACCESSIBLE DATA_LOSS',
+  StorageHealthErrorType: 'UNKNOWN_STORAGE_HEALTH_ERROR_TYPE STORAGE_DEGRADED STORAGE_UNREACHABLE',
   BlockMetadataType: 'UNKNOWN FIXED_LENGTH VARIABLE_LENGTH',
 };
 const methods = {
   Identity: 'GetPluginInfo GetPluginCapabilities Probe',
   Controller:
     'CreateVolume DeleteVolume ControllerPublishVolume ControllerUnpublishVolume ValidateVolumeCapabilities ListVolumes ' +
-    'GetCapacity ControllerGetCapabilities CreateSnapshot DeleteSnapshot ListSnapshots GetSnapshot ' +
+    'ControllerListVolumeHealth ControllerGetVolumeHealth GetCapacity ControllerGetCapabilities CreateSnapshot DeleteSnapshot ListSnapshots GetSnapshot ' +
     'ControllerExpandVolume ControllerGetVolume ControllerModifyVolume',
   GroupController:
     'GroupControllerGetCapabilities CreateVolumeGroupSnapshot DeleteVolumeGroupSnapshot GetVolumeGroupSnapshot',
   SnapshotMetadata: 'GetMetadataAllocated GetMetadataDelta',
   Node:
-    'NodeStageVolume NodeUnstageVolume NodePublishVolume NodeUnpublishVolume NodeGetVolumeStats NodeExpandVolume ' +
-    'NodeGetCapabilities NodeGetInfo',
+    'NodeStageVolume NodeUnstageVolume NodePublishVolume NodeUnpublishVolume NodeGetVolumeStats ' +
+    'NodeGetVolumeHealth NodeGetStorageHealth NodeExpandVolume NodeGetCapabilities NodeGetInfo',
 };
 
 const alphaMessages = [
+  'ControllerGetVolumeHealthRequest',
+  'ControllerGetVolumeHealthResponse',
   'ControllerGetVolumeRequest',
   'ControllerGetVolumeResponse',
+  'ControllerListVolumeHealthRequest',
+  'ControllerListVolumeHealthResponse',
   'GetSnapshotRequest',
   'GetSnapshotResponse',
-  'VolumeCondition',
+  'NodeGetStorageHealthRequest',
+  'NodeGetStorageHealthResponse',
+  'NodeGetVolumeHealthRequest',
+  'NodeGetVolumeHealthResponse',
+  'VolumeHealth',
 ];
 
 const root = protobuf.Root.fromJSON(csiDescriptor()).resolveAll();
@@ -197,7 +218,7 @@ describe('proto/csi.proto', () => {
   const messages = below(protobuf.Type);
 
   test('has exactly the messages of CSI 1.13', () => {
-    assert.equal(messages.size, 94);
+    assert.equal(messages.size, 104);
     assert.deepEqual([...messages.keys()].sort(), Object.keys(fields).sort());
   });
 
@@ -209,15 +230,13 @@ describe('proto/csi.proto', () => {
     });
   }
 
-  test('has exactly the enums of CSI 1.13, numbered from 0', () => {
+  test('has exactly the enums of CSI 1.13, numbered from 0, without those that are reserved', () => {
     const found = [...below(protobuf.Enum)].map(([name, { values }]) => {
-      assert.deepEqual(
-        Object.values(values),
-        Object.keys(values).map((_, index) => index),
-      );
-      return [name, Object.keys(values).join(' ')];
+      const names = new Map(Object.entries(values).map(([each, number]) => [number, each]));
+      const numbers = Array.from({ length: Math.max(...names.keys()) + 1 }, (_, number) => names.get(number) ?? '-');
+      return [name, numbers.join(' ')];
     });
-    assert.equal(found.length, 8);
+    assert.equal(found.length, 10);
     assert.deepEqual(Object.fromEntries(found), enums);
   });
 
@@ -233,7 +252,7 @@ describe('proto/csi.proto', () => {
       assert.equal(method.responseType, `${method.name}Response`);
       assert.equal(method.responseStream ?? false, method.name.startsWith('GetMetadata'), method.name);
       assert.equal(method.requestStream ?? false, false);
-      const alpha = ['GetSnapshot', 'ControllerGetVolume'].includes(method.name);
+      const alpha = ['GetSnapshot', 'ControllerGetVolume'].includes(method.name) || method.name.endsWith('Health');
       assert.equal(method.options?.['(alpha_method)'] === true, alpha, method.name);
     }
   });
@@ -267,7 +286,7 @@ describe('loadCsi', () => {
     const want = [...below(protobuf.Type)]
       .filter(([, message]) => 'secrets' in message.fields)
       .map(([name]) => [name, new Set(['secrets'])] as const);
-    assert.equal(want.length, 19);
+    assert.equal(want.length, 22);
     assert.deepEqual(csi.secretFields, new Map(want));
   });
 

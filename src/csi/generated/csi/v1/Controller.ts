@@ -6,8 +6,12 @@ import type { ControllerExpandVolumeRequest as _csi_v1_ControllerExpandVolumeReq
 import type { ControllerExpandVolumeResponse as _csi_v1_ControllerExpandVolumeResponse, ControllerExpandVolumeResponse__Output as _csi_v1_ControllerExpandVolumeResponse__Output } from '../../csi/v1/ControllerExpandVolumeResponse.ts';
 import type { ControllerGetCapabilitiesRequest as _csi_v1_ControllerGetCapabilitiesRequest, ControllerGetCapabilitiesRequest__Output as _csi_v1_ControllerGetCapabilitiesRequest__Output } from '../../csi/v1/ControllerGetCapabilitiesRequest.ts';
 import type { ControllerGetCapabilitiesResponse as _csi_v1_ControllerGetCapabilitiesResponse, ControllerGetCapabilitiesResponse__Output as _csi_v1_ControllerGetCapabilitiesResponse__Output } from '../../csi/v1/ControllerGetCapabilitiesResponse.ts';
+import type { ControllerGetVolumeHealthRequest as _csi_v1_ControllerGetVolumeHealthRequest, ControllerGetVolumeHealthRequest__Output as _csi_v1_ControllerGetVolumeHealthRequest__Output } from '../../csi/v1/ControllerGetVolumeHealthRequest.ts';
+import type { ControllerGetVolumeHealthResponse as _csi_v1_ControllerGetVolumeHealthResponse, ControllerGetVolumeHealthResponse__Output as _csi_v1_ControllerGetVolumeHealthResponse__Output } from '../../csi/v1/ControllerGetVolumeHealthResponse.ts';
 import type { ControllerGetVolumeRequest as _csi_v1_ControllerGetVolumeRequest, ControllerGetVolumeRequest__Output as _csi_v1_ControllerGetVolumeRequest__Output } from '../../csi/v1/ControllerGetVolumeRequest.ts';
 import type { ControllerGetVolumeResponse as _csi_v1_ControllerGetVolumeResponse, ControllerGetVolumeResponse__Output as _csi_v1_ControllerGetVolumeResponse__Output } from '../../csi/v1/ControllerGetVolumeResponse.ts';
+import type { ControllerListVolumeHealthRequest as _csi_v1_ControllerListVolumeHealthRequest, ControllerListVolumeHealthRequest__Output as _csi_v1_ControllerListVolumeHealthRequest__Output } from '../../csi/v1/ControllerListVolumeHealthRequest.ts';
+import type { ControllerListVolumeHealthResponse as _csi_v1_ControllerListVolumeHealthResponse, ControllerListVolumeHealthResponse__Output as _csi_v1_ControllerListVolumeHealthResponse__Output } from '../../csi/v1/ControllerListVolumeHealthResponse.ts';
 import type { ControllerModifyVolumeRequest as _csi_v1_ControllerModifyVolumeRequest, ControllerModifyVolumeRequest__Output as _csi_v1_ControllerModifyVolumeRequest__Output } from '../../csi/v1/ControllerModifyVolumeRequest.ts';
 import type { ControllerModifyVolumeResponse as _csi_v1_ControllerModifyVolumeResponse, ControllerModifyVolumeResponse__Output as _csi_v1_ControllerModifyVolumeResponse__Output } from '../../csi/v1/ControllerModifyVolumeResponse.ts';
 import type { ControllerPublishVolumeRequest as _csi_v1_ControllerPublishVolumeRequest, ControllerPublishVolumeRequest__Output as _csi_v1_ControllerPublishVolumeRequest__Output } from '../../csi/v1/ControllerPublishVolumeRequest.ts';
@@ -60,6 +64,24 @@ export interface ControllerClient extends grpc.Client {
   controllerGetVolume(argument: _csi_v1_ControllerGetVolumeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeResponse__Output>): grpc.ClientUnaryCall;
   controllerGetVolume(argument: _csi_v1_ControllerGetVolumeRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeResponse__Output>): grpc.ClientUnaryCall;
   controllerGetVolume(argument: _csi_v1_ControllerGetVolumeRequest, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeResponse__Output>): grpc.ClientUnaryCall;
+  
+  ControllerGetVolumeHealth(argument: _csi_v1_ControllerGetVolumeHealthRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  ControllerGetVolumeHealth(argument: _csi_v1_ControllerGetVolumeHealthRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  ControllerGetVolumeHealth(argument: _csi_v1_ControllerGetVolumeHealthRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  ControllerGetVolumeHealth(argument: _csi_v1_ControllerGetVolumeHealthRequest, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  controllerGetVolumeHealth(argument: _csi_v1_ControllerGetVolumeHealthRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  controllerGetVolumeHealth(argument: _csi_v1_ControllerGetVolumeHealthRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  controllerGetVolumeHealth(argument: _csi_v1_ControllerGetVolumeHealthRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  controllerGetVolumeHealth(argument: _csi_v1_ControllerGetVolumeHealthRequest, callback: grpc.requestCallback<_csi_v1_ControllerGetVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  
+  ControllerListVolumeHealth(argument: _csi_v1_ControllerListVolumeHealthRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerListVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  ControllerListVolumeHealth(argument: _csi_v1_ControllerListVolumeHealthRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_csi_v1_ControllerListVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  ControllerListVolumeHealth(argument: _csi_v1_ControllerListVolumeHealthRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerListVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  ControllerListVolumeHealth(argument: _csi_v1_ControllerListVolumeHealthRequest, callback: grpc.requestCallback<_csi_v1_ControllerListVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  controllerListVolumeHealth(argument: _csi_v1_ControllerListVolumeHealthRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerListVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  controllerListVolumeHealth(argument: _csi_v1_ControllerListVolumeHealthRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_csi_v1_ControllerListVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  controllerListVolumeHealth(argument: _csi_v1_ControllerListVolumeHealthRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerListVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
+  controllerListVolumeHealth(argument: _csi_v1_ControllerListVolumeHealthRequest, callback: grpc.requestCallback<_csi_v1_ControllerListVolumeHealthResponse__Output>): grpc.ClientUnaryCall;
   
   ControllerModifyVolume(argument: _csi_v1_ControllerModifyVolumeRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_csi_v1_ControllerModifyVolumeResponse__Output>): grpc.ClientUnaryCall;
   ControllerModifyVolume(argument: _csi_v1_ControllerModifyVolumeRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_csi_v1_ControllerModifyVolumeResponse__Output>): grpc.ClientUnaryCall;
@@ -178,6 +200,10 @@ export interface ControllerHandlers extends grpc.UntypedServiceImplementation {
   
   ControllerGetVolume: grpc.handleUnaryCall<_csi_v1_ControllerGetVolumeRequest__Output, _csi_v1_ControllerGetVolumeResponse>;
   
+  ControllerGetVolumeHealth: grpc.handleUnaryCall<_csi_v1_ControllerGetVolumeHealthRequest__Output, _csi_v1_ControllerGetVolumeHealthResponse>;
+  
+  ControllerListVolumeHealth: grpc.handleUnaryCall<_csi_v1_ControllerListVolumeHealthRequest__Output, _csi_v1_ControllerListVolumeHealthResponse>;
+  
   ControllerModifyVolume: grpc.handleUnaryCall<_csi_v1_ControllerModifyVolumeRequest__Output, _csi_v1_ControllerModifyVolumeResponse>;
   
   ControllerPublishVolume: grpc.handleUnaryCall<_csi_v1_ControllerPublishVolumeRequest__Output, _csi_v1_ControllerPublishVolumeResponse>;
@@ -208,6 +234,8 @@ export interface ControllerDefinition extends grpc.ServiceDefinition {
   ControllerExpandVolume: MethodDefinition<_csi_v1_ControllerExpandVolumeRequest, _csi_v1_ControllerExpandVolumeResponse, _csi_v1_ControllerExpandVolumeRequest__Output, _csi_v1_ControllerExpandVolumeResponse__Output>
   ControllerGetCapabilities: MethodDefinition<_csi_v1_ControllerGetCapabilitiesRequest, _csi_v1_ControllerGetCapabilitiesResponse, _csi_v1_ControllerGetCapabilitiesRequest__Output, _csi_v1_ControllerGetCapabilitiesResponse__Output>
   ControllerGetVolume: MethodDefinition<_csi_v1_ControllerGetVolumeRequest, _csi_v1_ControllerGetVolumeResponse, _csi_v1_ControllerGetVolumeRequest__Output, _csi_v1_ControllerGetVolumeResponse__Output>
+  ControllerGetVolumeHealth: MethodDefinition<_csi_v1_ControllerGetVolumeHealthRequest, _csi_v1_ControllerGetVolumeHealthResponse, _csi_v1_ControllerGetVolumeHealthRequest__Output, _csi_v1_ControllerGetVolumeHealthResponse__Output>
+  ControllerListVolumeHealth: MethodDefinition<_csi_v1_ControllerListVolumeHealthRequest, _csi_v1_ControllerListVolumeHealthResponse, _csi_v1_ControllerListVolumeHealthRequest__Output, _csi_v1_ControllerListVolumeHealthResponse__Output>
   ControllerModifyVolume: MethodDefinition<_csi_v1_ControllerModifyVolumeRequest, _csi_v1_ControllerModifyVolumeResponse, _csi_v1_ControllerModifyVolumeRequest__Output, _csi_v1_ControllerModifyVolumeResponse__Output>
   ControllerPublishVolume: MethodDefinition<_csi_v1_ControllerPublishVolumeRequest, _csi_v1_ControllerPublishVolumeResponse, _csi_v1_ControllerPublishVolumeRequest__Output, _csi_v1_ControllerPublishVolumeResponse__Output>
   ControllerUnpublishVolume: MethodDefinition<_csi_v1_ControllerUnpublishVolumeRequest, _csi_v1_ControllerUnpublishVolumeResponse, _csi_v1_ControllerUnpublishVolumeRequest__Output, _csi_v1_ControllerUnpublishVolumeResponse__Output>

@@ -23,11 +23,12 @@ export const _csi_v1_ControllerServiceCapability_RPC_Type = {
   PUBLISH_READONLY: 'PUBLISH_READONLY',
   EXPAND_VOLUME: 'EXPAND_VOLUME',
   LIST_VOLUMES_PUBLISHED_NODES: 'LIST_VOLUMES_PUBLISHED_NODES',
-  VOLUME_CONDITION: 'VOLUME_CONDITION',
   GET_VOLUME: 'GET_VOLUME',
   SINGLE_NODE_MULTI_WRITER: 'SINGLE_NODE_MULTI_WRITER',
   MODIFY_VOLUME: 'MODIFY_VOLUME',
   GET_SNAPSHOT: 'GET_SNAPSHOT',
+  GET_VOLUME_HEALTH: 'GET_VOLUME_HEALTH',
+  LIST_VOLUME_HEALTH: 'LIST_VOLUME_HEALTH',
 } as const;
 
 export type _csi_v1_ControllerServiceCapability_RPC_Type =
@@ -53,8 +54,6 @@ export type _csi_v1_ControllerServiceCapability_RPC_Type =
   | 9
   | 'LIST_VOLUMES_PUBLISHED_NODES'
   | 10
-  | 'VOLUME_CONDITION'
-  | 11
   | 'GET_VOLUME'
   | 12
   | 'SINGLE_NODE_MULTI_WRITER'
@@ -63,6 +62,10 @@ export type _csi_v1_ControllerServiceCapability_RPC_Type =
   | 14
   | 'GET_SNAPSHOT'
   | 15
+  | 'GET_VOLUME_HEALTH'
+  | 16
+  | 'LIST_VOLUME_HEALTH'
+  | 17
 
 export type _csi_v1_ControllerServiceCapability_RPC_Type__Output = typeof _csi_v1_ControllerServiceCapability_RPC_Type[keyof typeof _csi_v1_ControllerServiceCapability_RPC_Type]
 

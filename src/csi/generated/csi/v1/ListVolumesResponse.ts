@@ -1,6 +1,5 @@
 // Original file: proto/csi.proto
 
-import type { VolumeCondition as _csi_v1_VolumeCondition, VolumeCondition__Output as _csi_v1_VolumeCondition__Output } from '../../csi/v1/VolumeCondition.ts';
 import type { Volume as _csi_v1_Volume, Volume__Output as _csi_v1_Volume__Output } from '../../csi/v1/Volume.ts';
 
 export interface _csi_v1_ListVolumesResponse_Entry {
@@ -15,12 +14,10 @@ export interface _csi_v1_ListVolumesResponse_Entry__Output {
 
 export interface _csi_v1_ListVolumesResponse_VolumeStatus {
   'published_node_ids'?: (string)[];
-  'volume_condition'?: (_csi_v1_VolumeCondition | null);
 }
 
 export interface _csi_v1_ListVolumesResponse_VolumeStatus__Output {
   'published_node_ids'?: (string)[];
-  'volume_condition'?: (_csi_v1_VolumeCondition__Output);
 }
 
 export interface ListVolumesResponse {

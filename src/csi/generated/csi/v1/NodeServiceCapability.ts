@@ -16,9 +16,10 @@ export const _csi_v1_NodeServiceCapability_RPC_Type = {
   STAGE_UNSTAGE_VOLUME: 'STAGE_UNSTAGE_VOLUME',
   GET_VOLUME_STATS: 'GET_VOLUME_STATS',
   EXPAND_VOLUME: 'EXPAND_VOLUME',
-  VOLUME_CONDITION: 'VOLUME_CONDITION',
   SINGLE_NODE_MULTI_WRITER: 'SINGLE_NODE_MULTI_WRITER',
   VOLUME_MOUNT_GROUP: 'VOLUME_MOUNT_GROUP',
+  GET_VOLUME_HEALTH: 'GET_VOLUME_HEALTH',
+  GET_STORAGE_HEALTH: 'GET_STORAGE_HEALTH',
 } as const;
 
 export type _csi_v1_NodeServiceCapability_RPC_Type =
@@ -30,12 +31,14 @@ export type _csi_v1_NodeServiceCapability_RPC_Type =
   | 2
   | 'EXPAND_VOLUME'
   | 3
-  | 'VOLUME_CONDITION'
-  | 4
   | 'SINGLE_NODE_MULTI_WRITER'
   | 5
   | 'VOLUME_MOUNT_GROUP'
   | 6
+  | 'GET_VOLUME_HEALTH'
+  | 7
+  | 'GET_STORAGE_HEALTH'
+  | 8
 
 export type _csi_v1_NodeServiceCapability_RPC_Type__Output = typeof _csi_v1_NodeServiceCapability_RPC_Type[keyof typeof _csi_v1_NodeServiceCapability_RPC_Type]
 

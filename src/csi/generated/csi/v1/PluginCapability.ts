@@ -17,6 +17,7 @@ export const _csi_v1_PluginCapability_Service_Type = {
   VOLUME_ACCESSIBILITY_CONSTRAINTS: 'VOLUME_ACCESSIBILITY_CONSTRAINTS',
   GROUP_CONTROLLER_SERVICE: 'GROUP_CONTROLLER_SERVICE',
   SNAPSHOT_METADATA_SERVICE: 'SNAPSHOT_METADATA_SERVICE',
+  SNAPSHOT_ACCESSIBILITY_CONSTRAINTS: 'SNAPSHOT_ACCESSIBILITY_CONSTRAINTS',
 } as const;
 
 export type _csi_v1_PluginCapability_Service_Type =
@@ -30,6 +31,8 @@ export type _csi_v1_PluginCapability_Service_Type =
   | 3
   | 'SNAPSHOT_METADATA_SERVICE'
   | 4
+  | 'SNAPSHOT_ACCESSIBILITY_CONSTRAINTS'
+  | 5
 
 export type _csi_v1_PluginCapability_Service_Type__Output = typeof _csi_v1_PluginCapability_Service_Type[keyof typeof _csi_v1_PluginCapability_Service_Type]
 

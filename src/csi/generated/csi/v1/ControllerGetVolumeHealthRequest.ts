@@ -1,0 +1,12 @@
+// Original file: proto/csi.proto
+
+
+export interface ControllerGetVolumeHealthRequest {
+  'volume_id'?: (string);
+  'secrets'?: ({[key: string]: string});
+}
+
+export interface ControllerGetVolumeHealthRequest__Output {
+  'volume_id'?: (string);
+  'secrets'?: ({[key: string]: string});
+}
