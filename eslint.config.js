@@ -102,7 +102,7 @@ const shippedBorders = shippedProvisioners.flatMap((name) =>
   [
     {
       files: [`provisioners/${name}/*.ts`],
-      outside: '^(?!\\.\\./(\\.\\./src/(index|kube)\\.ts$|shared-audit/))\\.\\./',
+      outside: '^(?!\\.\\./(\\.\\./src/(index|kube)\\.ts$|shared-(audit|nfs)/))\\.\\./',
     },
     {
       files: [`provisioners/${name}/*/**/*.ts`],
@@ -114,11 +114,11 @@ const shippedBorders = shippedProvisioners.flatMap((name) =>
   })),
 );
 
-/** The audit that several of them have is made of the parts of the sidecar's own. */
+/** The audit that several of them have is made of the parts of the sidecar's own; both NFS provisioners read volumes alike. */
 const sharedBorder = {
-  files: ['provisioners/shared-audit/*.ts'],
+  files: ['provisioners/shared-{audit,nfs}/*.ts'],
   rules: border([
-    { regex: '^\\.\\./(?!\\.\\./src/)', message: 'The shared audit imports its own files and those of src.' },
+    { regex: '^\\.\\./(?!\\.\\./src/)', message: 'What is shared imports its own files and those of src.' },
     { regex: '(^|/)main\\.ts$', message: 'Nothing imports the process edge.' },
   ]),
 };

@@ -21,8 +21,8 @@ import type { ExportEntry } from './ganesha-config.ts';
 import type { LostExports } from './lost-exports.ts';
 import type { Project, ProjectQuota } from './project-quota.ts';
 import type { LimitEvents } from './limit-events.ts';
-import type { VolumeDirectories } from './volume-directory.ts';
-import { mountedPath, requireAnnotations, requireOwn, volumeObject } from './volume-object.ts';
+import { type VolumeDirectories, volumeNamesIn } from './volume-directory.ts';
+import { driverText, mountedPaths, requireAnnotations, requireOwn, volumeObject } from './volume-object.ts';
 import { planVolume, prefixed, type VolumePlan } from './volume-plan.ts';
 
 export interface NfsProvisionerOptions {
@@ -114,11 +114,14 @@ export class NfsProvisioner implements Recoverable {
    * The directory that a volume uses, wholly or in part, and the one that `delete` removes. The name of the server does not
    * count: it has more than one, and a volume that is kept in vain is better than one that is lost.
    */
-  storageKeys({ metadata, spec }: PersistentVolume): readonly string[] {
+  storageKeys(volume: PersistentVolume): readonly string[] {
     const { directories } = this.#options;
-    const path = mountedPath(spec);
-    if (path === undefined) return [];
-    return [...new Set([directories.around(path), directories.named(metadata.name)])];
+    const paths = mountedPaths(volume);
+    const around = paths.map((path) => directories.around(path));
+    const own = paths.length > 0 ? [volume.metadata.name] : [];
+    // a path may have another beginning, as NFSv4 shows exports below a pseudo-root
+    const names = [...own, ...volumeNamesIn([...paths, driverText(volume)].join('\n'))];
+    return [...new Set([...around, ...names.map((name) => directories.named(name))])];
   }
 
   handleKey(handle: string): string {

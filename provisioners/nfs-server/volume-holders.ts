@@ -2,7 +2,7 @@
 import path from 'node:path';
 import type { PersistentVolume } from '../../src/index.ts';
 import { type VolumeDirectories, volumeNamesIn } from './volume-directory.ts';
-import { mountedPath } from './volume-object.ts';
+import { mountedPaths } from './volume-object.ts';
 
 export class VolumeHolders {
   /** A PersistentVolume by the name of a directory. */
@@ -15,7 +15,8 @@ export class VolumeHolders {
       // anywhere in it: each driver for NFS has attributes and handles of its own
       for (const name of volumeNamesIn(JSON.stringify([metadata.name, spec]))) this.#holders.set(name, metadata.name);
     }
-    this.above = volumes.find(({ spec }) => isAbove(mountedPath(spec), directories.root))?.metadata.name;
+    const isHolder = (volume: PersistentVolume) => mountedPaths(volume).some((path) => isAbove(path, directories.root));
+    this.above = volumes.find(isHolder)?.metadata.name;
   }
 
   /** The PersistentVolume that has the directory of this name or a part of it, or that has its name. */
@@ -24,7 +25,6 @@ export class VolumeHolders {
   }
 }
 
-function isAbove(mounted: string | undefined, root: string): boolean {
-  if (mounted === undefined) return false;
-  return path.relative(path.resolve('/', mounted), root).split(path.sep, 1)[0] !== '..';
+function isAbove(mounted: string, root: string): boolean {
+  return path.relative(mounted, root).split(path.sep, 1)[0] !== '..';
 }

@@ -1,13 +1,12 @@
 /** The PersistentVolume of a volume: the annotations have what its deletion needs. */
 import { gidAnnotation, IgnoredError, type PersistentVolume } from '../../src/index.ts';
+import { mountsOf } from '../shared-nfs/mounted-paths.ts';
 import type { ExportEntry } from './ganesha-config.ts';
 import type { Project } from './project-quota.ts';
 import type { VolumePlan } from './volume-plan.ts';
 
 /** The annotation that names the provisioner which has the data. */
 const identityKey = 'Provisioner_Id';
-/** The CSI driver for shares of NFS servers, whose volumes have `share` and `subDir` in their attributes. */
-const nfsDriver = 'nfs.csi.k8s.io';
 
 /**
  * Describes a volume; what is missing here, such as capacity and access modes, the controller takes from claim and class.
@@ -42,13 +41,16 @@ export function identityOf({ metadata }: PersistentVolume): string | undefined {
   return metadata.annotations?.[identityKey];
 }
 
-/** The path on an NFS server that Pods with the volume mount; undefined if the volume is not on NFS. */
-export function mountedPath({ nfs, csi }: PersistentVolume['spec']): string | undefined {
-  if (nfs !== undefined) return nfs.path;
-  if (csi?.driver !== nfsDriver) return undefined;
-  const attributes = Object.entries(csi.volumeAttributes ?? {}).map(([key, value]) => [key.toLowerCase(), value]);
-  const { share, subdir = '' } = Object.fromEntries(attributes) as { share?: string; subdir?: string };
-  return share === undefined ? undefined : `${share}/${subdir}`;
+/** The paths on NFS servers that Pods with the volume may mount. */
+export function mountedPaths(volume: PersistentVolume): string[] {
+  const mounts = mountsOf(volume);
+  return mounts.kind === 'paths' ? mounts.paths.map(({ path }) => path) : [];
+}
+
+/** What a driver of which the attributes are not known is told of a volume: names of directories may be anywhere in it. */
+export function driverText(volume: PersistentVolume): string {
+  const mounts = mountsOf(volume);
+  return mounts.kind === 'driver' ? [mounts.terms.handle, ...mounts.terms.values.values()].flat().join('\n') : '';
 }
 
 /**

@@ -15,9 +15,10 @@ import {
   storageClasses,
 } from '../../src/index.ts';
 import { archiveRetentionOf } from './class-parameters.ts';
+import { keysOfHolders } from './directory-use.ts';
 import type { PatientCalls } from './patient-calls.ts';
 import type { Share } from './share.ts';
-import { exactKey, insideKey, type VolumePath, withParents } from './volume-path.ts';
+import type { VolumePath } from './volume-path.ts';
 
 /** No volume can have a name that begins so, nor an `archiveDirectory` this one. */
 export const recordsFolder = '.archived.records';
@@ -125,8 +126,7 @@ async function removeArchive(
 ): Promise<void> {
   const { archive, volume, archivedAt } = record;
   const fields = { volume, archive: archive.join('/'), archivedAt };
-  const keys = [insideKey(archive), ...withParents(archive.slice(0, -1)).map(exactKey)];
-  const [holder] = await volumesWith(keys, signal);
+  const [holder] = await volumesWith(keysOfHolders(archive), signal);
   if (holder !== undefined) {
     logger.warn({ ...fields, holder: holder.metadata.name }, 'The archive is kept: a PersistentVolume uses it');
     return;

@@ -14,11 +14,12 @@ import type { AuditedStorage, StorageFinding, StorageLook } from '../shared-audi
 import { NotDeletableError } from '../shared-audit/storage-audit-command.ts';
 import { type ArchiveRecord, archiveRecords, forgetArchive, inodeOf } from './archives.ts';
 import { isArchiveDirectory } from './class-parameters.ts';
+import { describedUse, insideKey, useOf } from './directory-use.ts';
 import { isMadeBy } from './own-volumes.ts';
 import type { Settings } from './settings.ts';
 import type { Share } from './share.ts';
 import { isReservedName } from './share-identity.ts';
-import { exportOf, insideKey, pathIfBelow, relation, type VolumePath } from './volume-path.ts';
+import { pathIfBelow, relation, type VolumePath, withParents } from './volume-path.ts';
 
 export interface SubdirAuditOptions {
   settings: Settings;
@@ -28,15 +29,18 @@ export interface SubdirAuditOptions {
   share: Share;
 }
 
-/** A volume that lies in the export, of whatever provisioner. */
+/** A directory that a volume uses, or may use, of whatever provisioner. */
 interface Held {
   readonly path: VolumePath;
   readonly name: string;
-  readonly isOurs: boolean;
 }
 
 interface Seen {
-  volumes: readonly Held[];
+  held: readonly Held[];
+  /** Volumes of this provisioner. */
+  own: readonly Held[];
+  /** Volumes of which is not known which directories they use: no directory counts as unclaimed. */
+  unclear: readonly string[];
   /** Directories of volumes in progress. */
   plans: readonly VolumePath[];
   /** Why these are not known; undefined: they are. */
@@ -58,17 +62,19 @@ export class SubdirAudit implements AuditedStorage {
       const before = await this.#seen(signal); // before the directories: one that is created meanwhile is ruled out by the second look
       const findings: StorageFinding[] = [];
       const archives = new Map<string, ArchiveRecord>();
-      for await (const record of archiveRecords(root)) archives.set(insideKey(record.archive), record);
-      const counts = { directories: 0, PersistentVolumes: before.volumes.length, records: before.plans.length };
+      for await (const record of archiveRecords(root)) archives.set(idOf(record.archive), record);
+      const volumes = new Set(before.held.map(({ name }) => name)).size;
+      const counts = { directories: 0, PersistentVolumes: volumes, records: before.plans.length };
       for await (const { path, folder } of strangers(root, before)) {
         counts.directories++;
-        findings.push(await describe(path, folder, archives.get(insideKey(path))));
+        const found = await describe(path, folder, archives.get(idOf(path)));
+        if (before.unclear.length === 0) findings.push(found);
+        else if (found.state === archiveState) findings.push({ ...found, isDeletable: false });
       }
-      for (const { path, name, isOurs } of before.volumes) {
-        if (isOurs && (await inodeOf(root, path).catch(unlessNoDirectory)) === undefined)
-          findings.push(lost(path, name));
+      for (const { path, name } of before.own) {
+        if ((await inodeOf(root, path).catch(unlessNoDirectory)) === undefined) findings.push(lost(path, name));
       }
-      return { findings, incomplete: before.unknown === undefined ? [] : [before.unknown], counts };
+      return { findings, incomplete: incompleteOf(before), counts };
     }, signal);
   }
 
@@ -82,9 +88,11 @@ export class SubdirAudit implements AuditedStorage {
   async delete({ id, state }: StorageFinding, signal: AbortSignal): Promise<string> {
     const path = id.split('/');
     return await this.#options.share.within(async (root) => {
-      const { volumes, plans, unknown } = await this.#seen(signal);
+      const seen = await this.#seen(signal);
+      const { held, plans } = seen;
+      const [unknown] = incompleteOf(seen);
       if (unknown !== undefined) throw new NotDeletableError(unknown);
-      const holder = volumes.find((each) => relation(path, each.path) !== 'apart');
+      const holder = held.find((each) => relation(folded(path), folded(each.path)) !== 'apart');
       if (holder !== undefined)
         throw new NotDeletableError(`PersistentVolume ${holder.name} uses it, or a directory in it or above it`);
       if (plans.some((each) => relation(path, each) !== 'apart')) {
@@ -94,7 +102,7 @@ export class SubdirAudit implements AuditedStorage {
       signal.throwIfAborted();
       await removeTree(parent, path.at(-1) ?? '', { signal });
       for await (const record of archiveRecords(root)) {
-        if (insideKey(record.archive) === id) await forgetArchive(root, record);
+        if (idOf(record.archive) === id) await forgetArchive(root, record);
       }
       return state === 'archive' ? 'the archive is removed' : 'the directory is removed';
     }, signal);
@@ -105,7 +113,13 @@ export class SubdirAudit implements AuditedStorage {
     // the plans first: a volume that is saved between the two reads is in one of them
     const { plans, unknown } = await this.#openPlans();
     const all = await client.list<PersistentVolume>(persistentVolumes, { signal });
-    return { volumes: all.flatMap((volume) => this.#held(volume)), plans: plans.flatMap(pathOfPlan), unknown };
+    return {
+      held: all.flatMap((volume) => this.#held(volume)),
+      own: all.flatMap((volume) => this.#own(volume)),
+      unclear: all.flatMap((volume) => this.#unclear(volume)),
+      plans: plans.flatMap(pathOfPlan),
+      unknown,
+    };
   }
 
   async #openPlans(): Promise<OpenPlans> {
@@ -116,11 +130,27 @@ export class SubdirAudit implements AuditedStorage {
   }
 
   #held(volume: PersistentVolume): Held[] {
-    const { server, sharePath, provisionerName } = this.#options.settings;
-    const isOurs = isMadeBy(volume, provisionerName);
-    const path = isOurs || exportOf(volume)?.server === server ? pathIfBelow(volume, sharePath) : undefined;
-    return path === undefined ? [] : [{ path, name: volume.metadata.name, isOurs }];
+    const { directories, mentioned } = useOf(volume, this.#options.settings);
+    const { name } = volume.metadata;
+    return [...directories, ...mentioned.map((each) => each.slice(0, 1))].map((path) => ({ path, name }));
   }
+
+  #own(volume: PersistentVolume): Held[] {
+    const { sharePath, provisionerName } = this.#options.settings;
+    const path = isMadeBy(volume, provisionerName) ? pathIfBelow(volume, sharePath) : undefined;
+    return path === undefined ? [] : [{ path, name: volume.metadata.name }];
+  }
+
+  #unclear(volume: PersistentVolume): string[] {
+    const { settings } = this.#options;
+    if (!useOf(volume, settings).isUnclear) return [];
+    const { uses, cure } = describedUse(volume, settings);
+    return [`which directories are unclaimed: PersistentVolume ${volume.metadata.name} ${uses}. ${cure}`];
+  }
+}
+
+function incompleteOf({ unclear, unknown }: Seen): string[] {
+  return [...(unknown === undefined ? [] : [unknown]), ...unclear];
 }
 
 function pathOfPlan({ path }: Readonly<Record<string, unknown>>): VolumePath[] {
@@ -130,21 +160,22 @@ function pathOfPlan({ path }: Readonly<Record<string, unknown>>): VolumePath[] {
 /** Directories of no volume, existing or being created: top-level ones, and those next to volumes in a common parent. */
 async function* strangers(
   root: OpenedDirectory,
-  { volumes, plans }: Seen,
+  { held, plans }: Seen,
 ): AsyncGenerator<{ path: VolumePath; folder: OpenedDirectory }> {
-  const known = new Set([...volumes.map(({ path }) => path), ...plans].map(insideKey));
-  const parents = new Set([...volumes.map(({ path }) => path), ...plans].flatMap((path) => properParents(path)));
+  const used = [...held.map(({ path }) => path), ...plans];
+  const known = new Set(used.map(keyOf));
+  const parents = new Set(used.flatMap((path) => withParents(path).slice(0, -1)).map(keyOf));
   const visit = async function* (
     folder: OpenedDirectory,
     above: VolumePath,
   ): AsyncGenerator<{ path: VolumePath; folder: OpenedDirectory }> {
     for await (const bytes of folder.list()) {
       const path = [...above, bytes.toString()];
-      if (known.has(insideKey(path)) || isOurOwn(path)) continue;
+      if (known.has(keyOf(path)) || isOurOwn(path)) continue;
       const inner = await folder.enter(bytes).catch(unlessNoDirectory);
       if (inner === undefined) continue;
       await using entered = inner;
-      const isFolder = parents.has(insideKey(path)) || (path.length === 1 && isArchiveDirectory(path[0] ?? ''));
+      const isFolder = parents.has(keyOf(path)) || (path.length === 1 && isArchiveDirectory(path[0] ?? ''));
       if (isFolder) yield* visit(entered, path);
       else yield { path, folder: entered };
     }
@@ -152,8 +183,17 @@ async function* strangers(
   yield* visit(root, []);
 }
 
-function properParents(path: VolumePath): string[] {
-  return path.slice(0, -1).map((_name, index) => insideKey(path.slice(0, index + 1)));
+/** What `--delete` takes. */
+function idOf(path: VolumePath): string {
+  return path.join('/');
+}
+
+function folded(path: VolumePath): VolumePath {
+  return path.map(insideKey);
+}
+
+function keyOf(path: VolumePath): string {
+  return idOf(folded(path));
 }
 
 /** The identity of the share, and the records of archives. */
@@ -161,15 +201,23 @@ function isOurOwn([first = '', ...rest]: VolumePath): boolean {
   return rest.length === 0 && (isReservedName(first) || first === '.archived.records');
 }
 
+const archiveState = 'archive';
+/** As the snapshotter of csi-driver-nfs names them. */
+const snapshotNames = /^snapshot-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 async function describe(
   path: VolumePath,
   folder: OpenedDirectory,
   record: ArchiveRecord | undefined,
 ): Promise<StorageFinding> {
-  const id = insideKey(path);
+  const id = idOf(path);
   const { mtime, ctime, ino } = await folder.stat();
   const isRecorded = record?.inode === String(ino);
   const isArchive = isRecorded || path.at(-1)?.startsWith('archived-') === true;
+  if (snapshotNames.test(path.at(-1) ?? '')) {
+    const detail = 'a snapshot of csi-driver-nfs by its name, which goes with its VolumeSnapshot';
+    return { state: 'snapshot', id, since: mtime.toISOString(), detail, isDeletable: false, isTrouble: false };
+  }
   if (!isArchive) {
     const detail = 'no PersistentVolume and no record refers to it';
     return { state: 'unclaimed', id, since: mtime.toISOString(), detail, isDeletable: true, isTrouble: true };
@@ -178,12 +226,12 @@ async function describe(
     ? `of volume ${record.volume}, class ${record.className}, with a retention`
     : 'an archive by its name; it has no record, so it stays until somebody deletes it';
   const since = isRecorded ? record.archivedAt : ctime.toISOString();
-  return { state: 'archive', id, since, detail, isDeletable: true, isTrouble: false };
+  return { state: archiveState, id, since, detail, isDeletable: true, isTrouble: false };
 }
 
 function lost(path: VolumePath, persistentVolume: string): StorageFinding {
   const detail = 'the directory of the PersistentVolume does not exist';
-  return { state: 'lost', id: insideKey(path), persistentVolume, detail, isDeletable: false, isTrouble: true };
+  return { state: 'lost', id: idOf(path), persistentVolume, detail, isDeletable: false, isTrouble: true };
 }
 
 function unlessNoDirectory(error: unknown): undefined {

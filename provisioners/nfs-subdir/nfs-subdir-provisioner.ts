@@ -26,6 +26,7 @@ import {
   type Fate,
   fateOf,
 } from './class-parameters.ts';
+import { describedUse, insideKey, keysOfHolders, storageKeysOf } from './directory-use.ts';
 import type { Neighbour, Neighbours } from './neighbours.ts';
 import { type PatientCalls, SilentShareError } from './patient-calls.ts';
 import { isMadeBy } from './own-volumes.ts';
@@ -34,16 +35,7 @@ import { recordedPlan, type VolumePlan } from './recorded-plan.ts';
 import type { Settings } from './settings.ts';
 import type { Share } from './share.ts';
 import { ShareError } from './share-guard.ts';
-import {
-  exactKey,
-  exportOf,
-  insideKey,
-  pathIfBelow,
-  pathOfClaim,
-  pathOfVolume,
-  type VolumePath,
-  withParents,
-} from './volume-path.ts';
+import { pathIfBelow, pathOfClaim, pathOfVolume, type VolumePath } from './volume-path.ts';
 
 export interface NfsSubdirOptions {
   settings: Pick<Settings, 'server' | 'sharePath' | 'mountPoint' | 'provisionerName'>;
@@ -152,12 +144,9 @@ export class NfsSubdirProvisioner implements Recoverable {
     neighbours.done(volume.metadata.name);
   }
 
-  /** The directory of the volume and all above it, with which it would be deleted; and the directory as the one that it is. */
+  /** The directories that the volume may use and all above them, with which they would be deleted; and the directories as those that they are. */
   storageKeys(volume: PersistentVolume): readonly string[] {
-    const { server, sharePath, provisionerName } = this.#options.settings;
-    if (exportOf(volume)?.server !== server && !isMadeBy(volume, provisionerName)) return [];
-    const path = pathIfBelow(volume, sharePath);
-    return path === undefined ? [] : [...withParents(path).map(insideKey), exactKey(path)];
+    return storageKeysOf(volume, this.#options.settings);
   }
 
   /** A directory stays while another volume has it, and goes with the last. */
@@ -166,7 +155,7 @@ export class NfsSubdirProvisioner implements Recoverable {
   }
 
   handleKey(handle: string): string {
-    return handle;
+    return insideKey(handle);
   }
 
   forget(claimUid: string): void {
@@ -231,18 +220,22 @@ export class NfsSubdirProvisioner implements Recoverable {
 
   /**
    * Volumes that this provisioner did not make know nothing of its deletions: the directory stays while one of them has it,
-   * lies in it, or lies above it.
+   * lies in it, lies above it, or may do so.
    *
    * @throws {Error} which says for which volume.
    */
   async #checkStrangers(name: string, path: VolumePath, signal: AbortSignal): Promise<void> {
     const { settings, volumesWith } = this.#options;
-    const keys = [insideKey(path), ...withParents(path.slice(0, -1)).map(exactKey)];
-    for (const other of await volumesWith(keys, signal)) {
-      if (other.metadata.name === name || isMadeBy(other, settings.provisionerName)) continue;
-      const theirs = this.#remote(pathIfBelow(other, settings.sharePath) ?? []);
+    for (const other of await volumesWith(keysOfHolders(path), signal)) {
+      const isOurs = isMadeBy(other, settings.provisionerName);
+      if (other.metadata.name === name) continue;
+      if (isOurs && pathIfBelow(other, settings.sharePath) !== undefined) continue; // found as a neighbour
+      const { uses, cure } = describedUse(other, settings);
+      const whose = isOurs
+        ? 'which is no directory of this export'
+        : 'which another provisioner or an administrator made';
       throw new Error(
-        `volume ${other.metadata.name}, which another provisioner or an administrator made, has ${theirs}: ${this.#remote(path)} of volume ${name} is kept until it is deleted`,
+        `volume ${other.metadata.name}, ${whose}, ${uses}: ${this.#remote(path)} of volume ${name} is kept until it is deleted. ${cure}`,
       );
     }
   }

@@ -99,30 +99,8 @@ function componentsBelow(text: string, folder: string): VolumePath | undefined {
 }
 
 /** As `pathOfVolume`, and undefined for a volume that lies elsewhere. */
-export function pathIfBelow(volume: Pick<PersistentVolume, 'spec'>, sharePath: string): VolumePath | undefined {
-  const source = exportOf(volume);
-  return source && componentsBelow(path.posix.normalize(source.path), sharePath);
-}
-
-/** The driver of the Kubernetes project for directories of an NFS export; its volumes name them in their attributes. */
-const csiDriver = 'nfs.csi.k8s.io';
-
-/** Server and path of what is mounted for a volume: of the NFS source, or of the CSI driver for NFS. Undefined for any other. */
-export function exportOf({ spec }: Pick<PersistentVolume, 'spec'>): { server: string; path: string } | undefined {
-  if (spec.nfs !== undefined) return spec.nfs;
-  if (spec.csi?.driver !== csiDriver) return undefined;
-  const { server = '', share = '', subdir = '' } = spec.csi.volumeAttributes ?? {};
-  return share === '' ? undefined : { server, path: `${share}/${subdir}` };
-}
-
-/** Found by `storageKeys`: what has the directory, or lies in it. */
-export function insideKey(path: VolumePath): string {
-  return path.join('/');
-}
-
-/** Found by `storageKeys`: what has this very directory. No path of a volume begins with a slash. */
-export function exactKey(path: VolumePath): string {
-  return `/${path.join('/')}`;
+export function pathIfBelow({ spec }: Pick<PersistentVolume, 'spec'>, sharePath: string): VolumePath | undefined {
+  return spec.nfs && componentsBelow(path.posix.normalize(spec.nfs.path), sharePath);
 }
 
 /** The directory and all above it. */

@@ -333,6 +333,26 @@ describe('NfsProvisioner', () => {
         `${path} through the CSI driver`,
       );
     }
+    for (const csi of [
+      { driver: 'nfs.csi.k8s.io', volumeHandle: `any#${root.slice(1)}#pvc-a#u#retain` },
+      {
+        driver: 'nfs.csi.k8s.io',
+        volumeHandle: 'any',
+        volumeAttributes: { SERVER: 'any', Share: root, SubDir: 'pvc-a' },
+      },
+      {
+        driver: 'renamed',
+        volumeHandle: 'any',
+        volumeAttributes: { server: 'any', share: '/', subDir: 'pvc-a/below' },
+      },
+      { driver: 'another', volumeHandle: 'any:/pvc-a' },
+    ]) {
+      const found = provisioner.storageKeys({ metadata: { name: 'theirs' }, spec: { csi } });
+      assert.ok(
+        found.some((key) => keys.includes(key)),
+        JSON.stringify(csi),
+      );
+    }
     const above = { metadata: { name: 'root' }, spec: { nfs: { server: 'any', path: root } } };
     assert.ok(!provisioner.storageKeys(above).some((key) => keys.includes(key)), 'of what lies above');
     const other = await make(provisioner, optionsFor('b'));
