@@ -182,7 +182,7 @@ export class NfsSubdirProvisioner implements Recoverable {
     if (fate === 'retain') return;
     let other = neighbours.find(name, path);
     if (other === undefined) {
-      await this.#checkStrangers(name, path, signal);
+      await this.#checkStrangers(name, path, fate, signal);
       other = neighbours.find(name, path); // one may have come meanwhile
     }
     if (other?.lies === 'inside') {
@@ -224,12 +224,13 @@ export class NfsSubdirProvisioner implements Recoverable {
    *
    * @throws {Error} which says for which volume.
    */
-  async #checkStrangers(name: string, path: VolumePath, signal: AbortSignal): Promise<void> {
+  async #checkStrangers(name: string, path: VolumePath, fate: Fate, signal: AbortSignal): Promise<void> {
     const { settings, volumesWith } = this.#options;
     for (const other of await volumesWith(keysOfHolders(path), signal)) {
       const isOurs = isMadeBy(other, settings.provisionerName);
       if (other.metadata.name === name) continue;
       if (isOurs && pathIfBelow(other, settings.sharePath) !== undefined) continue; // found as a neighbour
+      if (await this.#isGoing(other, fate, signal)) continue;
       const { uses, cure } = describedUse(other, settings);
       const whose = isOurs
         ? 'which is no directory of this export'
@@ -237,6 +238,23 @@ export class NfsSubdirProvisioner implements Recoverable {
       throw new Error(
         `volume ${other.metadata.name}, ${whose}, ${uses}: ${this.#remote(path)} of volume ${name} is kept until it is deleted. ${cure}`,
       );
+    }
+  }
+
+  /**
+   * Whether the volume is about to be deleted by another instance of this program, which keeps no more of it than we do: one that
+   * waits for us, too. Of two that wait for each other the one that keeps more goes first, and of two alike either.
+   */
+  async #isGoing(other: PersistentVolume, fate: Fate, signal: AbortSignal): Promise<boolean> {
+    const { metadata, spec, status } = other;
+    const isReleased = status?.phase === 'Released' && spec.persistentVolumeReclaimPolicy === 'Delete';
+    if (!isReleased || spec.nfs === undefined) return false;
+    try {
+      const storageClass = await classOfVolume(this.#options.client, other, { signal });
+      return isMadeBy({ metadata }, storageClass.provisioner) && keeps[fateOf(storageClass)] <= keeps[fate];
+    } catch {
+      signal.throwIfAborted();
+      return false; // what becomes of it is not known
     }
   }
 
@@ -252,6 +270,9 @@ export class NfsSubdirProvisioner implements Recoverable {
     return [this.#options.settings.mountPoint.replace(/\/$/, ''), ...path].join('/');
   }
 }
+
+/** The more, the more is left. */
+const keeps: Readonly<Record<Fate, number>> = { remove: 0, archive: 1, retain: 2 };
 
 /** What becomes of a directory, and where an archive goes. */
 interface Way {

@@ -10,7 +10,7 @@ export interface OwnVolumesOptions {
 }
 
 /** Whether this provisioner, or one of its name, made the volume. */
-export function isMadeBy({ metadata }: PersistentVolume, provisionerName: string): boolean {
+export function isMadeBy({ metadata }: Pick<PersistentVolume, 'metadata'>, provisionerName: string): boolean {
   return metadata.annotations?.[provisionedByKey] === provisionerName;
 }
 

@@ -1,13 +1,13 @@
 /** Directories that PersistentVolumes of others use, in each spelling and of each kind: no deletion, audit or retention takes them. */
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
+import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { sweepArchives } from '../../../provisioners/nfs-subdir/archives.ts';
 import { SubdirAudit } from '../../../provisioners/nfs-subdir/audit.ts';
 import { directoryKey } from '../../../provisioners/nfs-subdir/directory-use.ts';
 import { PatientCalls } from '../../../provisioners/nfs-subdir/patient-calls.ts';
 import type { PersistentVolume } from '../../../src/index.ts';
-import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { provisionerName, SubdirRig } from './rig.ts';
@@ -157,7 +157,7 @@ describe('a directory in which another PersistentVolume lies', () => {
       ...(status && { status }),
     };
     rig.volumes.set('theirs', volume);
-    rig.api.own.create(volumesRef, structuredClone(volume) as unknown as SandboxObject);
+    rig.api.own.create(volumesRef, structuredClone(volume));
   };
   const released = async (parameters: Record<string, string>): Promise<PersistentVolume> => {
     const volume = await rig.provision(rig.storageClass({ pathPattern: 'team', ...parameters }));
@@ -235,3 +235,118 @@ describe('a directory in which another PersistentVolume lies', () => {
     );
   });
 });
+
+describe('two released volumes of two provisioners', () => {
+  let rig: SubdirRig;
+  beforeEach(async () => {
+    rig = await SubdirRig.start();
+  });
+  afterEach(() => rig[Symbol.asyncDispose]());
+
+  const another = 'example.com/another';
+  const fates = {
+    remove: { onDelete: 'delete' },
+    archive: { archiveOnDelete: 'true' },
+    retain: { onDelete: 'retain' },
+  };
+
+  interface Sides {
+    mine: { path: string; fate: keyof typeof fates };
+    theirs: { path: string; fate: keyof typeof fates };
+  }
+
+  /** Both as the API server has them after their claims were deleted. */
+  const released = ({ mine, theirs }: Sides, more: Partial<PersistentVolume['spec']> = {}, phase = 'Released') => {
+    rig.write(`${mine.path}/mine`);
+    rig.write(`${theirs.path}/theirs`);
+    const volumeOf = (name: string, provisioner: string, { path, fate }: Sides['mine']): PersistentVolume => {
+      const { metadata } = rig.storageClass(fates[fate], { provisioner });
+      const made = {
+        metadata: { name, annotations: { 'pv.kubernetes.io/provisioned-by': provisioner } },
+        spec: {
+          ...nfs(`/exp/${path}`),
+          storageClassName: metadata.name,
+          persistentVolumeReclaimPolicy: 'Delete' as const,
+        },
+        status: { phase: 'Released' },
+      };
+      rig.volumes.set(name, made);
+      return made;
+    };
+    const ours = volumeOf('ours', provisionerName, mine);
+    const stranger = volumeOf('stranger', another, theirs);
+    Object.assign(stranger.spec, more);
+    if (more.csi !== undefined) delete stranger.spec.nfs;
+    stranger.status = { phase };
+    return { ours, stranger };
+  };
+  const bothDeleted = async ({ ours, stranger }: ReturnType<typeof released>): Promise<void> => {
+    const second = rig.another(another);
+    const remove = {
+      ours: () => rig.provisioner.delete(ours, { signal }),
+      stranger: () => second.delete(stranger, { signal }),
+    };
+    for (let round = 0; round < 2; round++) {
+      for (const name of ['ours', 'stranger'] as const) {
+        if (
+          rig.volumes.has(name) &&
+          (await remove[name]().then(
+            () => true,
+            () => false,
+          ))
+        )
+          rig.volumes.delete(name);
+      }
+    }
+    assert.deepEqual([...rig.volumes.keys()], [], 'no volume is left');
+  };
+
+  for (const [mine, theirs] of [
+    ['same', 'same'],
+    ['up', 'up/in'],
+    ['up/in', 'up'],
+  ] as const) {
+    test(`go where both are to be removed: ${mine} and ${theirs}`, async () => {
+      await bothDeleted(released({ mine: { path: mine, fate: 'remove' }, theirs: { path: theirs, fate: 'remove' } }));
+      assert.ok(!rig.exists(mine) && !rig.exists(theirs));
+    });
+
+    test(`go where both are to be archived, with all data: ${mine} and ${theirs}`, async () => {
+      await bothDeleted(released({ mine: { path: mine, fate: 'archive' }, theirs: { path: theirs, fate: 'archive' } }));
+      const kept = readdirSync(rig.mount, { recursive: true }).map(String);
+      assert.deepEqual(
+        kept
+          .map((file) => path.basename(file))
+          .filter((name) => ['mine', 'theirs'].includes(name))
+          .sort(),
+        ['mine', 'theirs'],
+      );
+    });
+
+    test(`go where one is to be archived, and nothing of that one is lost: ${mine} and ${theirs}`, async () => {
+      await bothDeleted(released({ mine: { path: mine, fate: 'remove' }, theirs: { path: theirs, fate: 'archive' } }));
+      const kept = readdirSync(rig.mount, { recursive: true }).map(String);
+      assert.ok(
+        kept.some((file) => /^archived-.*theirs$/.test(file)),
+        kept.join(),
+      );
+    });
+  }
+
+  for (const [what, change] of [
+    ['of policy Retain', () => released(removed, { persistentVolumeReclaimPolicy: 'Retain' })],
+    ['that is bound', () => released(removed, {}, 'Bound')],
+    ['that failed', () => released(removed, {}, 'Failed')],
+    ['whose class is gone', () => released(removed, { storageClassName: 'gone' })],
+    ['whose class keeps it', () => released({ ...removed, theirs: { path: 'same', fate: 'retain' } })],
+    ['of csi-driver-nfs', () => released(removed, csi(undefined, 'srv#exp#same#u#retain'))],
+  ] as const) {
+    test(`are held by one ${what}`, async () => {
+      const { ours } = change();
+      await assert.rejects(rig.provisioner.delete(ours, { signal }), /^Error: volume stranger/);
+      assert.ok(rig.exists('same/theirs'));
+    });
+  }
+});
+
+const removed = { mine: { path: 'same', fate: 'remove' }, theirs: { path: 'same', fate: 'remove' } } as const;

@@ -9,7 +9,7 @@ import {
   type NfsSubdirOptions,
   NfsSubdirProvisioner,
 } from '../../../provisioners/nfs-subdir/nfs-subdir-provisioner.ts';
-import { readSettings } from '../../../provisioners/nfs-subdir/settings.ts';
+import { readSettings, type Settings } from '../../../provisioners/nfs-subdir/settings.ts';
 import { ownVolumes } from '../../../provisioners/nfs-subdir/own-volumes.ts';
 import { ShareGuard, type ShareGuardOptions } from '../../../provisioners/nfs-subdir/share-guard.ts';
 import { identityFile } from '../../../provisioners/nfs-subdir/share-identity.ts';
@@ -67,32 +67,36 @@ export class SubdirRig implements AsyncDisposable {
     const settings = readSettings({ ...environment, MOUNT_POINT: this.mount });
     this.#sharePath = settings.sharePath;
     const { volumes } = this;
-    const neighbours = new Neighbours({
-      volumes: { get: (name) => volumes.get(name), list: () => volumes.values(), byIndex: () => [] },
-      provisionerName,
-      sharePath: settings.sharePath,
-      clock: systemClock,
-      onFreed: (name) => this.woken.push(name),
-    });
-    const logger = recordedLogger(this.log);
-    const share = new Share(this.mount, this.guard());
-    this.share = share;
+    this.share = new Share(this.mount, this.guard());
     this.volumesWith = (keys) => {
       const found = [...volumes.values()].filter((each) =>
         this.provisioner.storageKeys(each).some((key) => keys.includes(key)),
       );
       return Promise.resolve(found);
     };
-    this.provisioner = new NfsSubdirProvisioner({
-      settings,
-      share,
-      calls: new PatientCalls({ clock: systemClock, mountPoint: this.mount }),
-      neighbours,
-      client: api.client,
+    this.provisioner = this.#provisioner(settings);
+  }
+
+  /** A provisioner of another name on the same share and cluster. */
+  another(name: string): NfsSubdirProvisioner {
+    const environment = { NFS_SERVER: server, NFS_PATH: this.#sharePath, PROVISIONER_NAME: name };
+    return this.#provisioner(readSettings({ ...environment, MOUNT_POINT: this.mount }));
+  }
+
+  #provisioner(settings: Settings): NfsSubdirProvisioner {
+    const { volumes, share, api, volumesWith } = this;
+    const neighbours = new Neighbours({
+      volumes: { get: (name) => volumes.get(name), list: () => volumes.values(), byIndex: () => [] },
+      provisionerName: settings.provisionerName,
+      sharePath: settings.sharePath,
       clock: systemClock,
-      volumesWith: this.volumesWith,
-      logger,
+      onFreed: (name) => this.woken.push(name),
     });
+    const calls = new PatientCalls({ clock: systemClock, mountPoint: this.mount });
+    const logger = recordedLogger(this.log);
+    const { client } = api;
+    const parts = { settings, share, calls, neighbours, client, clock: systemClock, volumesWith, logger };
+    return new NfsSubdirProvisioner(parts);
   }
 
   /** @param options.mount - a folder of the caller's in the place of one beside the bait. */
