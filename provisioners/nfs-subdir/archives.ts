@@ -107,7 +107,12 @@ export async function sweepArchives(options: ArchiveSweepOptions, signal: AbortS
 }
 
 /** An archive whose class is gone, or has no usable retention any more, is kept. */
-function isOver({ className, archivedAt }: ArchiveRecord, classes: readonly StorageClass[], clock: Clock): boolean {
+function isOver(
+  { className, archivedAt, archive }: ArchiveRecord,
+  classes: readonly StorageClass[],
+  clock: Clock,
+): boolean {
+  if (archive.at(-1)?.startsWith('archived-') !== true) return false; // Pods that mount the whole export can write records
   const storageClass = classes.find(({ metadata }) => metadata.name === className);
   let retentionMs: number | undefined;
   try {

@@ -12,10 +12,11 @@ import { folderBytes } from '../shared-audit/folder-size.ts';
 import { type OpenPlans, openPlans } from '../shared-audit/open-plans.ts';
 import type { AuditedStorage, StorageFinding, StorageLook } from '../shared-audit/storage-audit.ts';
 import { NotDeletableError } from '../shared-audit/storage-audit-command.ts';
-import { type ArchiveRecord, archiveRecords, forgetArchive, inodeOf } from './archives.ts';
+import { type ArchiveRecord, archiveRecords, forgetArchive, inodeOf, recordsFolder } from './archives.ts';
 import { isArchiveDirectory } from './class-parameters.ts';
 import { describedUse, insideKey, useOf } from './directory-use.ts';
 import { isMadeBy } from './own-volumes.ts';
+import { isOfFileServer } from './reserved-names.ts';
 import type { Settings } from './settings.ts';
 import type { Share } from './share.ts';
 import { isReservedName } from './share-identity.ts';
@@ -87,6 +88,7 @@ export class SubdirAudit implements AuditedStorage {
 
   async delete({ id, state }: StorageFinding, signal: AbortSignal): Promise<string> {
     const path = id.split('/');
+    if (isKept(path)) throw new NotDeletableError('it belongs to the file server, or to the provisioner itself');
     return await this.#options.share.within(async (root) => {
       const seen = await this.#seen(signal);
       const { held, plans } = seen;
@@ -171,7 +173,7 @@ async function* strangers(
   ): AsyncGenerator<{ path: VolumePath; folder: OpenedDirectory }> {
     for await (const bytes of folder.list()) {
       const path = [...above, bytes.toString()];
-      if (known.has(keyOf(path)) || isOurOwn(path)) continue;
+      if (known.has(keyOf(path)) || isKept(path)) continue;
       const inner = await folder.enter(bytes).catch(unlessNoDirectory);
       if (inner === undefined) continue;
       await using entered = inner;
@@ -196,9 +198,10 @@ function keyOf(path: VolumePath): string {
   return idOf(folded(path));
 }
 
-/** The identity of the share, and the records of archives. */
-function isOurOwn([first = '', ...rest]: VolumePath): boolean {
-  return rest.length === 0 && (isReservedName(first) || first === '.archived.records');
+/** The identity of the share, the records of archives, and what the file server keeps. */
+function isKept(path: VolumePath): boolean {
+  const [first = '', ...rest] = path;
+  return isOfFileServer(path.at(-1) ?? '') || (rest.length === 0 && (isReservedName(first) || first === recordsFolder));
 }
 
 const archiveState = 'archive';

@@ -1,5 +1,6 @@
 /** What is recorded of a volume before its directory is made. */
 import { pathComponents, type PersistentVolume, type Plan, ProvisionError } from '../../src/index.ts';
+import { reservedReason } from './reserved-names.ts';
 import type { VolumePath } from './volume-path.ts';
 
 export interface VolumePlan extends Plan {
@@ -30,7 +31,7 @@ export function recordedPlan(plan: Plan): VolumePlan {
 }
 
 function isPath(path: unknown): path is VolumePath {
-  return Array.isArray(path) && path.length > 0 && path.every(isOneName);
+  return Array.isArray(path) && path.length > 0 && path.every(isOneName) && reservedReason(path) === undefined;
 }
 
 function isOneName(name: unknown): boolean {

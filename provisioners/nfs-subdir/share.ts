@@ -25,10 +25,11 @@ export class Share {
 
   /** @throws {ShareError}, and what fails, when the share cannot be used now, also because it is mounted read-only. */
   async check(signal: AbortSignal): Promise<void> {
-    await using _root = await this.#root(signal);
-    await access(this.#mountPoint, constants.W_OK).catch((error: unknown) => {
-      if (errnoOf(error) === 'EROFS') throw readOnly(this.#mountPoint); // other errors need not be of the volumes
-    });
+    await this.within(async () => {
+      await access(this.#mountPoint, constants.W_OK).catch((error: unknown) => {
+        if (errnoOf(error) === 'EROFS') throw readOnly(this.#mountPoint); // other errors need not be of the volumes
+      });
+    }, signal);
   }
 
   /**
@@ -39,41 +40,47 @@ export class Share {
    */
   async make(path: VolumePath, signal: AbortSignal): Promise<void> {
     const { parents, name } = split(path);
-    await using root = await this.#root(signal);
-    const there = await depthOf(root, parents);
-    try {
-      await using parent = await root.walk(parents, { make: true });
-      await parent.make(name, { mode: volumeMode });
-    } catch (error) {
-      for (let depth = parents.length; depth > there; depth--) await removeIfEmpty(root, parents.slice(0, depth));
-      throw error;
-    }
+    await this.within(async (root) => {
+      const there = await depthOf(root, parents);
+      try {
+        await using parent = await root.walk(parents, { make: true });
+        await parent.make(name, { mode: volumeMode });
+      } catch (error) {
+        for (let depth = parents.length; depth > there; depth--) await removeIfEmpty(root, parents.slice(0, depth));
+        throw error;
+      }
+    }, signal);
   }
 
   /** Whether the directory is there. @throws `NotDirectoryError` where something else is, also a symbolic link. */
   async has(path: VolumePath, signal: AbortSignal): Promise<boolean> {
-    await using root = await this.#root(signal); // what is missing there is no missing directory
-    try {
-      await using _directory = await root.walk(path);
-      return true;
-    } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return false;
-      throw error;
-    }
+    return await this.within(async (root) => {
+      try {
+        await using _directory = await root.walk(path);
+        return true;
+      } catch (error) {
+        if (errnoOf(error) === 'ENOENT') return false; // what is missing there is no missing export
+        throw error;
+      }
+    }, signal);
   }
 
   /** Removes the directory with all that is in it; directories above it stay. May be repeated. */
   async remove(path: VolumePath, signal: AbortSignal): Promise<void> {
     const { parents, name } = split(path);
-    await using parent = await this.#open(parents, signal);
-    await removeTree(parent, name, { signal });
+    await this.within(async (root) => {
+      await using parent = await root.walk(parents);
+      await removeTree(parent, name, { signal });
+    }, signal);
   }
 
   /** Whether nothing is in the directory. */
   async isEmpty(path: VolumePath, signal: AbortSignal): Promise<boolean> {
-    await using directory = await this.#open(path, signal);
-    for await (const _entry of directory.list()) return false;
-    return true;
+    return await this.within(async (root) => {
+      await using directory = await root.walk(path);
+      for await (const _entry of directory.list()) return false;
+      return true;
+    }, signal);
   }
 
   /**
@@ -88,15 +95,17 @@ export class Share {
     signal: AbortSignal,
   ): Promise<VolumePath> {
     const parents = folder === undefined ? [] : [folder];
-    await using target = await this.#open(parents, signal, { make: true });
-    const { name } = split(path);
-    const plain = `archived-${name}`;
-    if (Buffer.byteLength(plain) <= maxNameBytes && !(await target.has(plain))) return [...parents, plain];
-    for (let number = 1; ; number++) {
-      const end = `-${volumeName}${number === 1 ? '' : `-${number}`}`;
-      const longer = shortened(plain, maxNameBytes - Buffer.byteLength(end)) + end;
-      if (!(await target.has(longer))) return [...parents, longer];
-    }
+    return await this.within(async (root) => {
+      await using target = await root.walk(parents, { make: true });
+      const { name } = split(path);
+      const plain = `archived-${name}`;
+      if (Buffer.byteLength(plain) <= maxNameBytes && !(await target.has(plain))) return [...parents, plain];
+      for (let number = 1; ; number++) {
+        const end = `-${volumeName}${number === 1 ? '' : `-${number}`}`;
+        const longer = shortened(plain, maxNameBytes - Buffer.byteLength(end)) + end;
+        if (!(await target.has(longer))) return [...parents, longer];
+      }
+    }, signal);
   }
 
   /**
@@ -110,30 +119,37 @@ export class Share {
     { before, signal }: { before?: (root: OpenedDirectory, inode: string) => Promise<void>; signal: AbortSignal },
   ): Promise<void> {
     const [from, to] = [split(path), split(archive)];
-    await using root = await this.#root(signal);
-    await using parent = await root.walk(from.parents);
-    await using target = await root.walk(to.parents);
-    if (before !== undefined) {
-      await using directory = await parent.enter(from.name);
-      await before(root, String((await directory.stat()).ino));
-    }
-    await parent.moveTo(from.name, target, to.name);
+    await this.within(async (root) => {
+      await using parent = await root.walk(from.parents);
+      await using target = await root.walk(to.parents);
+      if (before !== undefined) {
+        await using directory = await parent.enter(from.name);
+        await before(root, String((await directory.stat()).ino));
+      }
+      await parent.moveTo(from.name, target, to.name);
+    }, signal);
   }
 
-  /** Works below the root of the share. */
+  /**
+   * Works below the root of the share; may be called again where what was opened has gone stale, as after a restart of the server.
+   *
+   * @throws what the work throws, with a cure; a `ShareError` where the mount itself has failed.
+   */
   async within<T>(work: (root: OpenedDirectory) => Promise<T>, signal: AbortSignal): Promise<T> {
-    await using root = await this.#root(signal);
-    return await work(root);
-  }
-
-  async #open(path: readonly string[], signal: AbortSignal, options?: { make: boolean }): Promise<OpenedDirectory> {
-    await using root = await this.#root(signal);
-    return await root.walk(path, options);
+    for (let isFirst = true; ; isFirst = false) {
+      try {
+        await using root = await this.#root(signal);
+        return await work(root);
+      } catch (error) {
+        if (isFirst && errnoOf(error) === 'ESTALE') continue;
+        throw withCure(error, this.#mountPoint);
+      }
+    }
   }
 
   async #root(signal: AbortSignal): Promise<OpenedDirectory> {
     const root = await OpenedDirectory.open(this.#mountPoint).catch((error: unknown) => {
-      throw notMounted(this.#mountPoint, error);
+      throw hasDied(error) ? error : notMounted(this.#mountPoint, error);
     });
     try {
       await this.#guard.check(root, signal);
@@ -166,6 +182,35 @@ async function removeIfEmpty(root: OpenedDirectory, path: readonly string[]): Pr
   } catch {
     // the failure that led here is the one to report
   }
+}
+
+/** What a mount fails with whose server, or whose process, is gone. */
+function hasDied(error: unknown): boolean {
+  return ['ESTALE', 'ENOTCONN', 'EIO', 'ENODEV', 'EHOSTDOWN', 'ETIMEDOUT'].includes(errnoOf(error) ?? '');
+}
+
+const cures: Readonly<Record<string, string>> = {
+  EPERM:
+    'the file server refuses it: export with no_root_squash, or remove what protects it, such as an immutable flag',
+  EACCES:
+    'the file server refuses it: export with no_root_squash, or give the directory to the user of the provisioner',
+  EROFS: 'the export, or this part of it, is read-only: export and mount it for writing',
+  ENOSPC: 'the file server has no space left: free some',
+  EDQUOT: 'the quota on the file server is used up: free some space, or raise it',
+};
+
+/** An error of the file system with the cure, where there is one; the rest as it is. */
+function withCure(error: unknown, mountPoint: string): unknown {
+  const code = errnoOf(error) ?? '';
+  if (!(error instanceof Error)) return error;
+  error.message = error.message.replace(/\/proc\/self\/fd\/\d+\//, () => `${mountPoint}/`); // of a file in the root
+  if (hasDied(error)) {
+    const text = `the export at ${mountPoint} is mounted, and its server has lost it: ${error.message}. It is tried again. If it stays so, delete the Pod of the provisioner, so that the export is mounted anew`;
+    return new ShareError(text, { cause: error });
+  }
+  const cure = Object.hasOwn(cures, code) ? cures[code] : undefined;
+  if (cure !== undefined) error.message += ` (${cure})`;
+  return error;
 }
 
 function notMounted(mountPoint: string, error: unknown): ShareError {

@@ -9,8 +9,8 @@ import {
   ProvisionError,
   type ProvisionOptions,
 } from '../../src/index.ts';
-import { isArchiveDirectory, pathPatternOf } from './class-parameters.ts';
-import { isReservedName } from './share-identity.ts';
+import { pathPatternOf } from './class-parameters.ts';
+import { reservedReason } from './reserved-names.ts';
 
 /** `${.PVC.…}` up to the first brace. */
 const token = /\$\{\.PVC\.([^}]*)\}/g;
@@ -37,10 +37,8 @@ export function pathOfClaim(
   const text = isShared ? expanded : `${namespace}-${name}-${volumeName}`;
   try {
     const components = pathComponents(text);
-    const [first = ''] = components;
-    if (isReservedName(first))
-      throw new PathError(`${JSON.stringify(first)} is reserved for the identity of the share`);
-    if (isArchiveDirectory(first)) throw new PathError(`${JSON.stringify(first)} is reserved for archives`);
+    const reserved = reservedReason(components);
+    if (reserved !== undefined) throw new PathError(reserved);
     for (const root of roots) containedPath(root, components.join('/'));
     return { path: components, isShared };
   } catch (error) {
@@ -75,14 +73,20 @@ function valueIn(values: Record<string, string>, prefix: string, field: string):
  * The path of a volume below the export, also of one that the original made.
  *
  * @param sharePath - the exported folder on the server, as of `Settings`.
- * @throws {Error} for a volume that lies elsewhere: nothing is ever guessed.
+ * @throws {Error} for a volume that lies elsewhere, or at a name that is no volume's: nothing is ever guessed.
  */
 export function pathOfVolume({ metadata, spec }: PersistentVolume, sharePath: string): VolumePath {
   const volume = `volume ${metadata.name}`;
   if (spec.nfs === undefined) throw new Error(`${volume} has no NFS source`);
   const components = componentsBelow(spec.nfs.path, sharePath);
-  if (components !== undefined) return components;
   const text = JSON.stringify(spec.nfs.path);
+  const reserved = components && reservedReason(components);
+  if (reserved !== undefined) {
+    throw new Error(
+      `${volume} lies at ${text}, and ${reserved}: nothing is touched. Set its policy to Retain, and delete it`,
+    );
+  }
+  if (components !== undefined) return components;
   throw new Error(`${volume} lies at ${text}, which is not a path below the export ${sharePath}: nothing is touched`);
 }
 

@@ -117,17 +117,26 @@ export class OpenedDirectory implements AsyncDisposable {
   /** Names of its entries, in no order, as bytes. Of entries that are made or removed meanwhile some may be left out. */
   async *list(): AsyncGenerator<Buffer> {
     const inBytes = { bufferSize: 256, encoding: 'buffer' } as unknown as OpenDirOptions; // unknown to the types alone
-    for await (const { name } of await opendir(this.#path, inBytes)) yield name as unknown as Buffer;
+    try {
+      for await (const { name } of await opendir(this.#path, inBytes)) yield name as unknown as Buffer;
+    } catch (error) {
+      throw this.#named(error);
+    }
   }
 
   /** Moves an entry into another opened directory of the same file system. An empty directory of the new name is replaced. */
   async moveTo(name: EntryName, target: OpenedDirectory, newName: EntryName): Promise<void> {
-    await this.#call(rename(this.entry(name), target.entry(newName)));
+    await target.#call(this.#call(rename(this.entry(name), target.entry(newName))));
   }
 
   /** Makes a directory in it as `makeDirectory` does, with exactly these permission bits. @returns whether it was made now. */
   make(name: EntryName, options: { mode: number; gid?: number }): Promise<boolean> {
-    return this.#call(makeDirectory(this.entry(name), options));
+    const made = makeDirectory(this.entry(name), options).catch((error: unknown) => {
+      const isNamed = !(error instanceof Error) || error.message.includes("'");
+      if (!isNamed) error.message += ` '${this.entry(name).toString()}'`; // such as of `fchmod`, which knows no path
+      throw error;
+    });
+    return this.#call(made);
   }
 
   /** Removes an entry that is no directory; of a symbolic link, the link. @throws the error of the file system. */
@@ -157,7 +166,7 @@ export class OpenedDirectory implements AsyncDisposable {
   /** An error of the file system with the path that the operator knows. */
   #named(error: unknown): unknown {
     const known = `${this.place === '/' ? '' : this.place}/`;
-    if (error instanceof Error) error.message = error.message.replace(/\/proc\/self\/fd\/\d+\//, () => known);
+    if (error instanceof Error) error.message = error.message.replace(/\/proc\/self\/fd\/\d+\/(\.(?='))?/, () => known);
     return error;
   }
 }

@@ -1,11 +1,44 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { OpenedDirectory } from '../../../src/base/opened-directory.ts';
 import { removeTree } from '../../../src/base/remove-tree.ts';
+
+/** Whether this machine has files that cannot be removed even by root. */
+const isImmutable = ((): boolean => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'immutable-'));
+  try {
+    execFileSync('chattr', ['+i', folder], { stdio: 'ignore' });
+    execFileSync('chattr', ['-i', folder], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+})();
+
+function isMade(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 describe('removeTree', () => {
   let folder: string;
@@ -25,6 +58,7 @@ describe('removeTree', () => {
   afterEach(async () => {
     await root[Symbol.asyncDispose]();
     assert.equal(await readFile(path.join(bait, 'kept'), 'utf8'), 'outside');
+    if (isImmutable) execFileSync('chattr', ['-R', '-f', '-i', share], { stdio: 'ignore' });
     await rm(folder, { recursive: true });
   });
 
@@ -121,6 +155,68 @@ describe('removeTree', () => {
       }
     });
   }
+
+  describe('with entries that cannot be removed', { skip: !isImmutable && 'needs root and immutable files' }, () => {
+    const immutable = (...names: string[]): string => {
+      const place = path.join(share, ...names);
+      execFileSync('chattr', ['+i', place]);
+      return place;
+    };
+
+    test('removes everything else, and reports the first one and how many are left', async () => {
+      for (let folder = 0; folder < 3; folder++) {
+        mkdirSync(path.join(share, `v/${folder}/deep`), { recursive: true });
+        for (let file = 0; file < 40; file++) writeFileSync(path.join(share, `v/${folder}/deep/${file}`), '');
+      }
+      const place = immutable('v/1/deep/7');
+      await assert.rejects(removeTree(root, 'v'), {
+        code: 'EPERM',
+        message: `EPERM: operation not permitted, unlink '${place}'; 4 entries are left`,
+      });
+      const left = readdirSync(share, { recursive: true }).map(String).sort();
+      assert.deepEqual(left, ['v', 'v/1', 'v/1/deep', 'v/1/deep/7']);
+      execFileSync('chattr', ['-i', place]);
+      await removeTree(root, 'v');
+      assert.deepEqual(readdirSync(share), []);
+    });
+
+    test('goes on beside a directory of which nothing can be removed, and beside one that lies too deep', async () => {
+      const deep = `v/${Array.from({ length: 40 }, (_each, level) => `d${level}`).join('/')}`;
+      for (const folder of ['v/frozen', 'v/free', deep]) mkdirSync(path.join(share, folder), { recursive: true });
+      for (const folder of ['v/frozen', 'v/free', deep]) writeFileSync(path.join(share, folder, 'file'), '');
+      const frozen = immutable('v/frozen');
+      await assert.rejects(removeTree(root, 'v'), {
+        code: 'EPERM',
+        message: `EPERM: operation not permitted, unlink '${frozen}/file'; 3 entries are left`,
+      });
+      assert.deepEqual(readdirSync(share, { recursive: true }).map(String).sort(), ['v', 'v/frozen', 'v/frozen/file']);
+    });
+
+    test('ends early where nothing at all can be removed', async () => {
+      mkdirSync(path.join(share, 'v'));
+      for (let file = 0; file < 1200; file++) writeFileSync(path.join(share, `v/${file}`), '');
+      immutable('v');
+      await assert.rejects(removeTree(root, 'v'), /^Error: EPERM.*unlink '.*v\/\d+'$/);
+    });
+  });
+
+  // the files of a control group refuse to be removed, and go with their directory, as a `.snapshot` of a file server does
+  const groups = ['/sys/fs/cgroup/pids', '/sys/fs/cgroup'].find((place) => existsSync(`${place}/cgroup.procs`));
+  const group = groups && path.join(groups, `remove-tree-${process.pid}`);
+  const canGroup = group !== undefined && isMade(group);
+
+  test(
+    'removes a directory with entries that only go with it',
+    { skip: !canGroup && 'needs control groups' },
+    async () => {
+      assert.ok(groups !== undefined && group !== undefined);
+      mkdirSync(path.join(group, 'a/b'), { recursive: true });
+      assert.ok(readdirSync(path.join(group, 'a/b')).length > 0);
+      await using parent = await OpenedDirectory.open(groups);
+      await removeTree(parent, path.basename(group));
+      assert.equal(existsSync(group), false);
+    },
+  );
 
   test('ends when it is told to', async () => {
     mkdirSync(path.join(share, 'v/a'), { recursive: true });
