@@ -8,8 +8,6 @@ import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
 import { volumeName } from '../csi/create/volume-name.ts';
 import { textMeaning } from '../explain/causes/causes.ts';
-import type { Informer } from '../kube/cache/informer.ts';
-import type { KubeObject } from '../kube/kube-object.ts';
 import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/queue/rate-limiter.ts';
@@ -117,7 +115,10 @@ function planWaitsOf(
   const planWaits = new PlanWaits({ clock });
   planWaits.followClaims(informers.claims);
   if (grants !== undefined) planWaits.follow(grants.grants, 'grants');
-  for (const nodes of Object.values(topology.nodes ?? {})) planWaits.follow(nodes as Informer<KubeObject>, 'nodes');
+  if (topology.nodes !== undefined) {
+    planWaits.follow(topology.nodes.nodes, 'nodes');
+    planWaits.follow(topology.nodes.csiNodes, 'nodes');
+  }
   return planWaits;
 }
 
