@@ -58,8 +58,9 @@ export class GaneshaBus {
     signal.throwIfAborted();
     const broken = Promise.withResolvers<never>();
     broken.promise.catch(() => undefined);
-    const bus: MessageBus = createClient({ socket: this.#socket, authMethods: ['EXTERNAL'] });
-    bus.connection.on('error', (error: Error) => broken.reject(error));
+    // without a time-out of the library for its own greeting, which would be thrown where nobody can catch it
+    const bus: MessageBus = createClient({ socket: this.#socket, authMethods: ['EXTERNAL'], timeout: 0 });
+    for (const event of ['error', 'handlerError']) bus.connection.on(event, (error: Error) => broken.reject(error));
     const abort = (): void => broken.reject(new Error('no response in time', { cause: signal.reason })); // also while it connects
     signal.addEventListener('abort', abort, { once: true });
     const reply = Promise.withResolvers<unknown>();
@@ -75,7 +76,7 @@ export class GaneshaBus {
     } finally {
       signal.removeEventListener('abort', abort);
       reply.promise.catch(() => undefined);
-      bus.connection.end();
+      bus.connection.stream.destroy(); // a bus that hangs would never close it
     }
   }
 }
