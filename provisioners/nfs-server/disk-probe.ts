@@ -57,6 +57,11 @@ export class DiskProbe implements AsyncDisposable {
     if (this.#problem !== undefined) throw new Error(this.#problem.message);
   }
 
+  /** @throws while it does not respond; one that is read-only can be served. */
+  checkResponds(): void {
+    if (this.#problem?.reason === 'ExportDirectoryHangs') this.check();
+  }
+
   /** Whether it responds within this time, in milliseconds. */
   async respondsWithin(ms: number): Promise<boolean> {
     const over = new AbortController();

@@ -1,6 +1,6 @@
 /** The exports file: its entries, and which export ids are in use. */
 import { writeFile } from 'node:fs/promises';
-import type { Logger } from '../../src/index.ts';
+import { errnoOf, type Logger } from '../../src/index.ts';
 import type { AtomicFile } from './atomic-file.ts';
 import { IdPool } from './export-ids.ts';
 import type { ExportEntry, Squash } from './ganesha-config.ts';
@@ -16,6 +16,10 @@ export interface ExportFormat {
 
 export interface ExportsFileOptions {
   file: AtomicFile;
+  /** What the file is to contain. Default: what it contains. */
+  text?: string;
+  /** Where the server reads the text while the file cannot be written, on another file system. Absent: it reads the file alone. */
+  copy?: AtomicFile;
   format: ExportFormat;
   /** Whether a PersistentVolume has the id, although its export may be lost: no other volume gets it. Default: none has it. */
   isTaken?: (id: number) => boolean;
@@ -31,6 +35,11 @@ export type LostExport = Omit<ExportEntry, 'text'>;
 const largestId = 65_535;
 const pseudoRootId = 152;
 
+/** A disk that is full or read-only still serves its data, and one that is full is freed by removing some. */
+export function isUnwritable(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT', 'EROFS'].includes(errnoOf(error) ?? '');
+}
+
 /** Whether a volume can have the id. */
 export function isVolumeId(id: number): boolean {
   return Number.isInteger(id) && id > 0 && id <= largestId && id !== pseudoRootId;
@@ -40,23 +49,40 @@ export function isVolumeId(id: number): boolean {
 export class ExportsFile {
   readonly #options: ExportsFileOptions;
   readonly #ids: IdPool;
+  /** The truth; `#written` is what the file contains, as far as it was read. */
   #text: string;
+  #written: string;
   /** The entries of each directory; ganesha uses the first of several. */
   readonly #entries = new Map<string, ExportEntry[]>();
 
-  private constructor(options: ExportsFileOptions, text: string) {
+  private constructor(options: ExportsFileOptions, { text, written }: { text: string; written: string }) {
     this.#options = options;
     const { isTaken = () => false } = options;
     this.#ids = new IdPool({ max: largestId, isReserved: (id) => !isVolumeId(id) || isTaken(id) });
     this.#text = text;
+    this.#written = written;
     this.#read();
   }
 
-  /** @throws when there is no file. */
+  /** @throws when there is no file, and no text for it. */
   static async open(options: ExportsFileOptions): Promise<ExportsFile> {
-    const text = await options.file.read();
+    const written = await options.file.read();
+    const text = options.text ?? written;
     if (text === undefined) throw new Error(`${options.file.path} does not exist`);
-    return new ExportsFile(options, text);
+    const opened = new ExportsFile(options, { text, written: written ?? '' });
+    await opened.save();
+    return opened;
+  }
+
+  /** Where the server finds all entries. */
+  get path(): string {
+    const { file, copy = file } = this.#options;
+    return this.#text === this.#written ? file.path : copy.path;
+  }
+
+  /** Whether the file could be written, so that the server finds all entries in it. */
+  get isSaved(): boolean {
+    return this.#text === this.#written;
   }
 
   /** The entry of each directory that is in use, including the pseudo root. */
@@ -78,9 +104,20 @@ export class ExportsFile {
     return this.#entries.get(directory) ?? [];
   }
 
-  /** An export with a new id, which is not in the file yet. @throws when no id is free. */
-  newEntry(path: string, squash: Squash): ExportEntry {
-    const id = this.#ids.take();
+  /**
+   * An export with a new id, which is not in the file yet.
+   *
+   * @param served - by id, what the server exports, also from files that are included.
+   * @throws when no id is free.
+   */
+  newEntry(path: string, squash: Squash, served: ReadonlyMap<number, string> = new Map()): ExportEntry {
+    let id = this.#ids.take();
+    const skipped: number[] = [];
+    while (id !== undefined && served.has(id)) {
+      skipped.push(id);
+      id = this.#ids.take();
+    }
+    for (const each of skipped) this.#ids.release(each);
     if (id === undefined) throw new Error(`all ${largestId - 1} export ids are in use`);
     const entry = { id, path, squash };
     return { ...entry, text: this.#options.format.write(entry) };
@@ -103,39 +140,48 @@ export class ExportsFile {
     });
   }
 
-  /** Adds all of them, or none. */
-  async append(added: readonly ExportEntry[]): Promise<void> {
-    await this.#write(this.#text + added.map(({ text }) => text).join(''));
+  /**
+   * Adds all of them, or none.
+   *
+   * @param options.mustBeSaved - whether a disk that is full or read-only is an error; else they are in the copy alone, if there is one.
+   */
+  async append(added: readonly ExportEntry[], { mustBeSaved }: { mustBeSaved: boolean }): Promise<void> {
+    const text = this.#text + added.map((entry) => entry.text).join('');
+    await this.#set(text, { mustBeSaved: mustBeSaved || this.#options.copy === undefined });
     for (const entry of added) {
       this.#entries.set(entry.path, [entry]);
       this.#ids.keep(entry.id);
     }
   }
 
-  /** Removes the entries, and all other entries of their directories. */
+  /** Removes the entries, and all other entries of their directories. A full disk, which this may free, does not prevent it. */
   async remove(entries: readonly ExportEntry[]): Promise<void> {
     let text = this.#text;
     for (const entry of entries) text = text.replace(entry.text, () => '');
-    await this.#write(text);
-    for (const { id, path } of entries) {
-      this.#entries.delete(path);
-      this.#ids.release(id);
-    }
+    await this.#set(text, { mustBeSaved: false });
+    for (const { path } of entries) this.#entries.delete(path);
+    const kept = new Set([...this.#entries.values()].flat().map(({ id }) => id)); // an administrator's block may have the same
+    for (const { id } of entries) if (!kept.has(id)) this.#ids.release(id);
   }
 
   /**
-   * Reads the changes of an administrator or another program, as each write replaces the whole file. A file that is empty or damaged,
-   * such as while an editor writes it, is ignored.
+   * Reads the changes of an administrator or another program, as each write replaces the whole file. One that is gone, empty or damaged
+   * is written again.
    */
   async adopt(): Promise<void> {
     const { file, format, onEdited, logger } = this.#options;
     const text = (await file.read()) ?? '';
-    if (text === this.#text) return;
+    if (text === this.#written) return;
     const isWhole = text.trim() !== '' && (format.isWhole?.(text) ?? true);
+    this.#written = text;
     if (!isWhole) {
       const copy = `${file.path}.damaged`;
-      if (text !== '') await writeFile(copy, text, { mode: 0o600 });
-      logger.warn({ file: file.path, copy }, 'The exports file is empty or damaged, and the next change replaces it');
+      logger.warn({ file: file.path, copy }, 'The exports file is empty or damaged, and is written again');
+      if (text !== '')
+        await writeFile(copy, text, { mode: 0o600 }).catch((err: unknown) =>
+          logger.warn({ copy, err }, 'The damaged exports file could not be copied'),
+        );
+      await this.save();
       return;
     }
     for (const [{ id } = { id: 0 }] of this.#entries.values()) this.#ids.release(id);
@@ -149,6 +195,16 @@ export class ExportsFile {
     onEdited?.();
   }
 
+  /**
+   * Writes what could not be written earlier; while the disk is full or read-only, into the copy.
+   *
+   * @returns whether all of it is in the file.
+   */
+  async save(): Promise<boolean> {
+    await this.#set(this.#text, { mustBeSaved: false });
+    return this.isSaved;
+  }
+
   #read(): void {
     for (const entry of this.#options.format.read(this.#text)) {
       this.#ids.keep(entry.id);
@@ -156,8 +212,16 @@ export class ExportsFile {
     }
   }
 
-  async #write(text: string): Promise<void> {
-    await this.#options.file.write(text);
+  async #set(text: string, { mustBeSaved }: { mustBeSaved: boolean }): Promise<void> {
+    const { file, copy, logger } = this.#options;
+    try {
+      if (text !== this.#written) await file.write(text);
+      this.#written = text;
+    } catch (err) {
+      if (mustBeSaved || !isUnwritable(err)) throw err;
+      logger.warn({ file: file.path, err }, 'The exports file could not be written; this is tried again');
+      await copy?.write(text);
+    }
     this.#text = text;
   }
 }

@@ -2,6 +2,7 @@
 import { KeyedLocks } from '../../src/index.ts';
 import { ExportsFile, type ExportsFileOptions, type LostExport } from './exports-file.ts';
 import type { ExportEntry, Squash } from './ganesha-config.ts';
+import type { VolumeDirectories } from './volume-directory.ts';
 
 /** The server that reads the file. */
 export interface ExportServer {
@@ -34,6 +35,8 @@ export class Exports {
   readonly #lock = new KeyedLocks();
   /** Directories that are in the file and that the server does not export, with the reason. */
   readonly #unserved = new Map<string, Error>();
+  /** What the server reads again. */
+  #startedFrom: string | undefined;
 
   private constructor(options: ExportsOptions, file: ExportsFile) {
     this.#options = options;
@@ -48,6 +51,25 @@ export class Exports {
   /** How many there are, the pseudo root not counted. */
   get count(): number {
     return this.#file.count;
+  }
+
+  /** The file in which the server finds all exports: another one while the disk is full or read-only. */
+  get path(): string {
+    return this.#file.path;
+  }
+
+  /** Writes the file if somebody has damaged it, or a full disk prevented it. To be called before each start of the server. @returns its path. */
+  prepare(signal: AbortSignal): Promise<string> {
+    return this.#exclusive(signal, async () => {
+      await this.#file.save();
+      this.#startedFrom = this.#file.path;
+      return this.#file.path;
+    });
+  }
+
+  /** Writes the file if a full disk prevented it, as soon as there is room again. */
+  async save(signal: AbortSignal): Promise<void> {
+    if (!this.#file.isSaved) await this.#exclusive(signal, () => this.#file.save());
   }
 
   /** The export of a directory, as it stands in the file. */
@@ -103,9 +125,9 @@ export class Exports {
         return known;
       }
       await this.#take(directory, signal);
-      const added = this.#file.newEntry(directory, squash);
+      const added = this.#file.newEntry(directory, squash, await server.active?.(signal));
       try {
-        await this.#file.append([added]);
+        await this.#file.append([added], { mustBeSaved: true });
         await server.activate(added, signal);
       } catch (error) {
         await this.#undo(added);
@@ -131,23 +153,24 @@ export class Exports {
    * Makes the server export exactly what stands in the file: to be called after each of its starts, at which it skips what
    * it cannot serve.
    *
-   * @param exists - whether a directory is there; one that is not cannot be exported.
+   * @param directories - one that does not exist cannot be exported, and one of a volume only if it is in the file; others may be
+   * exported by a file that is included.
    */
-  reconcile(exists: (directory: string) => Promise<boolean>, signal: AbortSignal): Promise<void> {
+  reconcile(directories: Pick<VolumeDirectories, 'exists' | 'isVolume'>, signal: AbortSignal): Promise<void> {
     return this.#exclusive(signal, async () => {
       const { server, logger } = this.#options;
       if (server.active === undefined) return;
       const there: ExportEntry[] = [];
       for (const entry of this.#file.entries) {
         if (entry.id === 0) continue;
-        if (await exists(entry.path)) there.push(entry);
+        if (await directories.exists(entry.path)) there.push(entry);
         else {
           logger.warn({ directory: entry.path, exportId: entry.id }, 'An export is skipped: its directory is gone');
           this.#unserved.set(entry.path, new Error('its directory is gone'));
         }
       }
       await this.#serve(there, signal);
-      await this.#deactivateUnlisted(signal, (path) => path !== '/');
+      await this.#deactivateUnlisted(signal, (path) => directories.isVolume(path));
       logger.info({ exports: this.count }, 'All exports are served');
     });
   }
@@ -156,7 +179,7 @@ export class Exports {
   async #append(added: readonly ExportEntry[], failures: Map<string, Error>): Promise<void> {
     if (added.length === 0) return;
     try {
-      await this.#file.append(added);
+      await this.#file.append(added, { mustBeSaved: false });
     } catch (error) {
       for (const { path } of added) failures.set(path, error as Error);
     }
@@ -171,15 +194,20 @@ export class Exports {
       if (server.active === undefined) await server.reload?.(signal);
       missing = await this.#missing(entries, signal);
       const last = missing.at(-1);
-      if (last === undefined || missing.length < fewExports || server.reread === undefined) return;
+      if (last === undefined || missing.length < fewExports || !this.#canReread) return;
       await server
-        .reread(last, signal)
+        .reread?.(last, signal)
         .catch((err: unknown) => this.#options.logger.warn({ err }, 'The server did not read all exports again'));
       missing = await this.#missing(entries, signal);
     });
     for (const entry of missing) {
       if (!this.#unserved.has(entry.path)) await this.#attempt([entry], () => server.activate(entry, signal));
     }
+  }
+
+  /** Whether the server would find all exports in the file that it was started with. */
+  get #canReread(): boolean {
+    return this.#startedFrom === undefined || this.#startedFrom === this.#file.path;
   }
 
   /** Those that clients cannot mount; none if the server cannot be asked. */

@@ -69,7 +69,8 @@ export function exportsIn(config: string): ExportEntry[] {
     const path = /(?:^|[\s;{])Path\s*=\s*"?([^;"]*?)"?\s*;/i.exec(body)?.[1];
     if (id === undefined || path === undefined) continue;
     const squash = /(?:^|[\s;{])Squash\s*=\s*root_id_squash\s*;/i.test(body) ? 'root_id_squash' : 'no_root_squash';
-    const from = config[start - 1] === '\n' ? start - 1 : start;
+    const isAfterBlank = config[start - 1] === '\n' && (start === 1 || config[start - 2] === '\n'); // else it is the end of another line
+    const from = isAfterBlank ? start - 1 : start;
     const to = config[end] === '\n' ? end + 1 : end;
     entries.push({ id: Number(id), path, squash, text: config.slice(from, to) });
   }

@@ -19,7 +19,8 @@ export function ganeshaExports({
   logger,
 }: {
   bus: GaneshaBus;
-  configFile: string;
+  /** The file in which ganesha finds the exports. */
+  configFile: () => string;
   /** Sends ganesha the signal to read its exports again; undefined if ganesha is not ours. */
   hangUp: (() => void) | undefined;
   logger: Logger;
@@ -35,7 +36,7 @@ export function ganeshaExports({
     ...(hangUp !== undefined && { reread }),
     async activate({ id, path }, signal) {
       try {
-        await bus.addExport(configFile, id, signal);
+        await bus.addExport(configFile(), id, signal);
       } catch (error) {
         const exports = await active(signal).catch(() => new Map<number, string>());
         if (exports.get(id) !== path) throw error;
@@ -43,6 +44,8 @@ export function ganeshaExports({
       }
     },
     async deactivate({ id, path }, signal) {
+      const before = await active(signal).catch(() => undefined);
+      if (before?.has(id) === true && before.get(id) !== path) return; // the id is that of an administrator's export
       try {
         await bus.removeExport(id, signal);
       } catch (error) {

@@ -18,7 +18,7 @@ export function kernelFormat(subnet: string): ExportFormat {
       return `\n${path} ${subnet}(rw,insecure,${root},fsid=${id})\n`;
     },
     read: (file) =>
-      [...file.matchAll(/\n?^(\/\S*) \S*\(([^)\n]*\bfsid=(\d+)[^)\n]*)\)[^\n]*\n?/gm)].map(
+      [...file.matchAll(/(?:^\n)?^(\/\S*) \S*\(([^)\n]*\bfsid=(\d+)[^)\n]*)\)[^\n]*\n?/gm)].map(
         ([text, path = '', options = '', id = '']) => ({
           id: Number(id),
           path,

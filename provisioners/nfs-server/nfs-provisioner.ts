@@ -243,6 +243,7 @@ export class NfsProvisioner implements Recoverable {
       await exports.remove(directory, signal);
       step = "deleted the volume's export but error deleting its backing path: ";
       await directories.remove(directory, signal);
+      await exports.save(signal); // there may be room for it now
       step = "deleted the volume's backing path & export but error deleting quota: ";
       await quota?.remove(directory);
     } catch (error) {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Logger } from '../../src/index.ts';
 import { AtomicFile } from './atomic-file.ts';
+import { isUnwritable } from './exports-file.ts';
 import type { GaneshaBus } from './ganesha-bus.ts';
 import { defaultConfig, repaired, withServerSettings } from './ganesha-config.ts';
 import type { Settings } from './settings.ts';
@@ -29,10 +30,15 @@ const busConfig = (socket: string): string => `<busconfig>
 `;
 
 /**
- * Writes the configuration if there is none, and puts the settings of the command line into it. One that is damaged is
+ * The configuration with the settings of the command line in it; that of a first start if there is none. One that is damaged is
  * repaired: complete blocks stay, a copy of the file is kept.
+ *
+ * @returns the file and what it is to contain; `copy` is for ganesha while the file cannot be written.
  */
-export async function prepareConfig(settings: Settings, logger: Logger): Promise<AtomicFile> {
+export async function prepareConfig(
+  settings: Settings,
+  logger: Logger,
+): Promise<{ file: AtomicFile; text: string; copy: AtomicFile }> {
   const { paths, nfsV3 } = settings;
   const file = new AtomicFile(paths.config);
   const found = await file.read();
@@ -41,15 +47,17 @@ export async function prepareConfig(settings: Settings, logger: Logger): Promise
   const whole = repaired(text, defaults);
   if (whole !== undefined) {
     const copy = `${paths.config}.damaged`;
-    await new AtomicFile(copy).write(text);
+    await new AtomicFile(copy).write(text).catch((err: unknown) => {
+      if (!isUnwritable(err)) throw err;
+      logger.warn({ copy, err }, 'The damaged configuration could not be copied');
+    });
     logger.error(
       { file: paths.config, copy },
       'The configuration of ganesha is damaged; only its complete blocks are used, and exports of PersistentVolumes are restored',
     );
   }
-  const wanted = withServerSettings(whole ?? text, settings);
-  if (wanted !== found) await file.write(wanted);
-  return file;
+  const copy = new AtomicFile(path.join(path.dirname(paths.busSocket), 'nfs-provisioner-ganesha.conf'));
+  return { file, text: withServerSettings(whole ?? text, settings), copy };
 }
 
 /** The programs of an NFS server, all of them supervised. Disposing it ends them, ganesha first. */
@@ -70,28 +78,33 @@ export class NfsServer implements AsyncDisposable {
   static async start(options: {
     settings: Settings;
     bus: GaneshaBus;
+    /** Called before each start of ganesha. @returns the path of its configuration. */
+    prepareStart: () => Promise<string>;
     onReady: () => void;
     /** Whether a restart of a silent ganesha may help: not while it waits for its disk. */
     mayRestart: () => Promise<boolean>;
     logger: Logger;
   }): Promise<NfsServer> {
-    const { settings, bus, onReady, mayRestart, logger } = options;
+    const { settings, bus, prepareStart, onReady, mayRestart, logger } = options;
     const liveness = settings.probe && { ...settings.probe, mayKill: mayRestart };
     const { paths, nfsV3 } = settings;
     await using stack = new AsyncDisposableStack();
     const helpers = nfsV3 ? await startRpcHelpers(logger) : [];
     for (const helper of helpers) stack.use(helper);
-    const busDaemon = stack.use(await startBus(paths.busSocket, { bus, probe: settings.probe, logger }));
+    const busDaemon = stack.use(startBus(paths.busSocket, { bus, probe: settings.probe, logger }));
     const required = [...helpers, busDaemon];
+    const fileLimit = await raisedFileLimit(logger);
+    let config = paths.config;
     const ganesha = new SupervisedProcess({
       name: 'ganesha',
-      command: [
-        ...(await raisedFileLimit(logger)),
-        ...(['ganesha.nfsd', '-F', '-L', paths.log, '-p', paths.pid, '-f', paths.config] as const),
+      command: () => [
+        ...fileLimit,
+        ...(['ganesha.nfsd', '-F', '-L', paths.log, '-p', paths.pid, '-f', config] as const),
       ],
       environment: { DBUS_SYSTEM_BUS_ADDRESS: `unix:path=${paths.busSocket}` },
       prepare: async () => {
         await Promise.all(required.map((each) => each.whenReady())); // without its bus ganesha ends at once
+        config = await prepareStart();
       },
       probe: async (signal) => {
         await bus.showExports(signal);
@@ -156,16 +169,18 @@ async function lastProblems(log: string): Promise<string> {
     .join('\n');
 }
 
-async function startBus(
+function startBus(
   socket: string,
   { bus, probe, logger }: { bus: GaneshaBus; probe: Settings['probe']; logger: Logger },
-): Promise<SupervisedProcess> {
+): SupervisedProcess {
   const config = path.join(path.dirname(socket), 'nfs-provisioner-bus.conf');
-  await mkdir(path.dirname(socket), { recursive: true });
-  await writeFile(config, busConfig(socket));
   return new SupervisedProcess({
     name: 'dbus-daemon',
     command: ['dbus-daemon', `--config-file=${config}`, '--nofork', '--nopidfile'],
+    prepare: async () => {
+      await mkdir(path.dirname(socket), { recursive: true });
+      await writeFile(config, busConfig(socket));
+    },
     probe: (signal) => bus.ping(signal),
     liveness: probe && { ...probe, mayKill: () => Promise.resolve(true) },
     logger,

@@ -109,7 +109,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     directories,
     recorder,
     isServing: () => serving.isReady,
-    checkDisk,
+    checkDisk: () => disk?.checkResponds(),
     logger,
   });
   late.lost = lostExports;

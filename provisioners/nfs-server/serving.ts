@@ -52,13 +52,13 @@ export async function startServing(settings: Settings, options: ServingOptions):
   }
   if (exportSubnet !== '*') logger.warn({ exportSubnet }, '-export-subnet has no effect with ganesha');
   const isOwn = mode === 'own-ganesha';
-  const file = isOwn ? await prepareConfig(settings, logger) : await existing(new AtomicFile(paths.config));
+  const config = isOwn ? await prepareConfig(settings, logger) : { file: await existing(new AtomicFile(paths.config)) };
   const bus = new GaneshaBus(paths.busSocket);
   const own: { server?: NfsServer } = {};
   const hangUp = isOwn ? () => own.server?.hangUp() : undefined;
-  const server = ganeshaExports({ bus, configFile: paths.config, hangUp, logger });
+  const server = ganeshaExports({ bus, configFile: () => exports.path, hangUp, logger });
   const format = { write: exportBlock, read: exportsIn, isWhole };
-  const exports = await Exports.open({ file, format, server, isTaken, onEdited, logger });
+  const exports: Exports = await Exports.open({ ...config, format, server, isTaken, onEdited, logger });
   return isOwn
     ? startOwn(settings, { ...options, bus, exports, onStarted: (started) => (own.server = started) })
     : foreign(exports);
@@ -71,14 +71,15 @@ async function startOwn(
   const { directories, onServing, onStarted, mayRestart, bus, exports, logger } = options;
   const reconcile = async (): Promise<void> => {
     try {
-      await exports.reconcile((directory) => directories.exists(directory), AbortSignal.timeout(reconcileTimeoutMs));
+      await exports.reconcile(directories, AbortSignal.timeout(reconcileTimeoutMs));
     } catch (err) {
       logger.warn({ err }, 'The exports could not be compared with what the NFS server serves');
     }
     onServing();
   };
   const onReady = (): void => void reconcile();
-  const server = await NfsServer.start({ settings, bus, onReady, mayRestart, logger });
+  const prepareStart = (): Promise<string> => exports.prepare(AbortSignal.timeout(reconcileTimeoutMs));
+  const server = await NfsServer.start({ settings, bus, prepareStart, onReady, mayRestart, logger });
   onStarted(server);
   return {
     exports,

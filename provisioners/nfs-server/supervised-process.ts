@@ -3,10 +3,13 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../src/index.ts';
 
+type Command = readonly [program: string, ...args: string[]];
+
 /** A program that has to run all the time. */
 export interface SupervisedOptions {
   name: string;
-  command: readonly [program: string, ...args: string[]];
+  /** Asked before each start, after `prepare`, if it is a function. */
+  command: Command | (() => Command);
   environment?: Record<string, string | undefined>;
   /** Called before each start. */
   prepare?: () => Promise<void>;
@@ -117,7 +120,7 @@ export class SupervisedProcess implements AsyncDisposable {
   async #live(signal: AbortSignal): Promise<{ how: string }> {
     const { command, environment, prepare } = this.#options;
     await untilStopped(prepare?.() ?? Promise.resolve(), signal);
-    const [program, ...args] = dyingWithUs(command);
+    const [program, ...args] = dyingWithUs(typeof command === 'function' ? command() : command);
     const child = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...environment },
@@ -254,6 +257,6 @@ async function untilStopped(waiting: Promise<void>, signal: AbortSignal): Promis
 }
 
 /** An NFS server without its supervisor would hold the ports against the next one. */
-function dyingWithUs(command: readonly [string, ...string[]]): readonly [string, ...string[]] {
+function dyingWithUs(command: Command): Command {
   return ['setpriv', '--pdeathsig', 'KILL', '--', ...command];
 }

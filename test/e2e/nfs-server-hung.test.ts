@@ -1,6 +1,6 @@
 /** nfs-provisioner while its ganesha, or the disk behind it, does not answer or cannot be written; with short intervals. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { FreezableFolder } from '../support/frozen-folder.ts';
@@ -16,6 +16,7 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
   let storageClass: string;
   let served: NamedClaim;
   let address: string;
+  let flags: string[];
   const get = async (path: string): Promise<string> => (await fetch(`http://${address}${path}`)).text();
   const metric = async (name: string): Promise<number> =>
     Number(new RegExp(`^nfs_provisioner_${name} (\\d+)$`, 'm').exec(await get('/metrics'))?.[1]);
@@ -24,7 +25,8 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     folder = FreezableFolder.mount();
     scene = await NfsScene.make(programs, folder?.path);
     address = `127.0.0.1:${await freePort()}`;
-    await scene.start([`-http-endpoint=${address}`, '-probe-interval=1', '-probe-timeout=4']);
+    flags = [`-http-endpoint=${address}`, '-probe-interval=1', '-probe-timeout=4'];
+    await scene.start(flags);
     storageClass = await scene.createClass();
     served = await scene.createClaim(storageClass);
     await scene.bound(served);
@@ -37,6 +39,20 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     await scene[Symbol.asyncDispose]();
     folder?.[Symbol.dispose]();
   });
+
+  /** Until nothing fits into the file system, not even the smallest file. */
+  const fill = async (directory: string): Promise<void> => {
+    for (const bytes of [1024 * 1024, 1024, 1]) {
+      const chunk = Buffer.alloc(bytes, 'x');
+      await assert.rejects(
+        async () => {
+          for (;;) await appendFile(join(directory, `fill-${bytes}-${(filled += 1)}`), chunk);
+        },
+        { code: 'ENOSPC' },
+      );
+    }
+  };
+  let filled = 0;
 
   const allWell = (): Promise<void> =>
     scene.waitFor(async () => {
@@ -106,6 +122,45 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     await allWell();
     assert.deepEqual([await scene.ganeshaPid(), await metric('server_restarts')], [ganesha, restarts]);
     assert.equal(await metric('export_directory_up'), 1);
+  });
+
+  test('a full disk serves what it has, starts, and is freed by a deletion', async (context) => {
+    if (folder === undefined) {
+      context.skip('no file system can be mounted here');
+      return;
+    }
+    await allWell();
+    const claims = await Promise.all([scene.createClaim(storageClass), scene.createClaim(storageClass)]);
+    const [empty, large] = await Promise.all(claims.map((claim) => scene.bound(claim)));
+    const [ofEmpty = '', ofLarge = ''] = claims.map((claim) => scene.directory(claim));
+    await fill(ofLarge);
+    await scene.program.stop(); // and a start with another configuration of the server, which cannot be written
+    await scene.start([...flags, '-grace-period=17']);
+    await allWell();
+    await scene.rig.list(ofLarge);
+    await fill(ofLarge); // what the end of the process has freed
+    await scene.deleteClaim(claims[0]);
+    await scene.gone(empty!);
+    assert.equal(await isThere(ofEmpty), false);
+    await assert.rejects(scene.rig.list(ofEmpty));
+    await fill(ofLarge);
+    const ganesha = await scene.ganeshaPid();
+    process.kill(ganesha, 'SIGKILL');
+    await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), ganesha));
+    await allWell();
+    await scene.rig.list(ofLarge);
+    await scene.deleteClaim(claims[1]);
+    await scene.gone(large!);
+    assert.equal(await isThere(ofLarge), false);
+    const config = await scene.config();
+    assert.deepEqual(
+      [ofEmpty, ofLarge].filter((directory) => config.includes(directory)),
+      [],
+    );
+    assert.match(config, /Grace_Period = 17;/, 'it is written as soon as there is room');
+    const later = await scene.createClaim(storageClass);
+    await scene.bound(later);
+    await scene.rig.list(scene.directory(later));
   });
 
   test('a bus that was stopped starts both again', async () => {

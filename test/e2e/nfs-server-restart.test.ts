@@ -1,11 +1,11 @@
 /** What becomes of exports when ganesha, its bus, or the provisioner itself ends. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
-import { exportsIn } from '../../provisioners/nfs-server/ganesha-config.ts';
+import { exportBlock, exportsIn } from '../../provisioners/nfs-server/ganesha-config.ts';
 import { eventually } from '../support/eventually.ts';
 import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
 import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
@@ -77,6 +77,53 @@ describe('the exports of nfs-provisioner', { skip: programs.missing ?? false }, 
     process.kill(Number(bus), 'SIGKILL');
     await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), old));
     await serve(1);
+    await allServed();
+  });
+
+  for (const { title, damage } of [
+    { title: 'emptied', damage: (file: string) => writeFile(file, '') },
+    { title: 'cut off', damage: (file: string) => truncate(file, 300) },
+    { title: 'removed', damage: (file: string) => rm(file) },
+  ]) {
+    test(`are all back after the configuration was ${title} and ganesha was killed`, async () => {
+      await damage(join(scene.rig.exports, 'vfs.conf'));
+      const old = await scene.ganeshaPid();
+      process.kill(old, 'SIGKILL');
+      await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), old));
+      await allServed();
+      await serve(1);
+      await allServed();
+    });
+  }
+
+  test('are all back after the bus was killed and its directory removed', async () => {
+    const folder = join(scene.rig.folder, 'run');
+    await restart(['-dbus-socket', join(folder, 'bus')]);
+    await allServed();
+    await rm(folder, { recursive: true });
+    const [, bus = ''] = /program=dbus-daemon pid=(\d+)(?!.*program=dbus-daemon pid)/s.exec(scene.program.log()) ?? [];
+    process.kill(Number(bus), 'SIGKILL');
+    await serve(1);
+    await allServed();
+    await restart();
+  });
+
+  test('are served beside those of a file that the configuration includes, and have no id of these', async () => {
+    const theirs = join(scene.rig.exports, 'theirs');
+    const included = join(scene.rig.folder, 'theirs.conf');
+    const free = 1 + Math.max(...exportsIn(await scene.config()).map(({ id }) => id));
+    await mkdir(theirs);
+    await writeFile(included, exportBlock({ id: free, path: theirs, squash: 'no_root_squash' }));
+    await scene.program.stop();
+    const whole = await scene.config();
+    await writeFile(join(scene.rig.exports, 'vfs.conf'), `${whole}\n%include "${included}"\n`);
+    await scene.start();
+    await allServed();
+    await serve(2);
+    await scene.rig.list(theirs);
+    await scene.program.stop();
+    await writeFile(join(scene.rig.exports, 'vfs.conf'), (await scene.config()).replace(/^%include.*$/m, ''));
+    await scene.start();
     await allServed();
   });
 

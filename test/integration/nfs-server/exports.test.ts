@@ -106,7 +106,10 @@ describe('the exports of a ganesha', () => {
     server.served.clear();
     server.served.set(9, '/export/pvc-9').set(1, '/export/pvc-1');
     server.calls = 0;
-    await exports.reconcile((directory) => Promise.resolve(directory !== '/export/pvc-3'), signal);
+    await exports.reconcile(
+      { exists: (directory) => Promise.resolve(directory !== '/export/pvc-3'), isVolume: () => true },
+      signal,
+    );
     assert.deepEqual([...server.served].sort(), [
       [1, '/export/pvc-1'],
       [2, '/export/pvc-2'],
@@ -152,6 +155,51 @@ describe('the exports of a ganesha', () => {
       const two = await add(exports, '/export/pvc-2');
       assert.equal(await text(), base + one.text + two.text);
       assert.equal(await readFile(`${file}.damaged`, 'utf8').catch(() => ''), damaged, 'a copy is kept');
+    });
+  }
+
+  test('go from a file whose blocks have no blank line between them, and no other block goes with them', async () => {
+    const blocks = [1, 2, 3].map((id) =>
+      exportBlock({ id, path: `/export/pvc-${id}`, squash: 'no_root_squash' }).trim(),
+    );
+    await writeFile(file, `${base}${blocks.join('\n')}\n`);
+    const exports = await open();
+    await exports.remove('/export/pvc-2', signal);
+    assert.equal(await text(), `${base}${blocks[0]}\n${blocks[2]}\n`);
+    await exports.remove('/export/pvc-1', signal);
+    await exports.remove('/export/pvc-3', signal);
+    assert.equal(await text(), base);
+  });
+
+  test('have no id of an export that came in by another file, which is left alone', async () => {
+    server.served.set(1, '/srv/data').set(2, '/srv/more');
+    const exports = await open();
+    await exports.reconcile({ exists: () => Promise.resolve(true), isVolume: (path) => path.includes('pvc-') }, signal);
+    assert.equal((await add(exports, '/export/pvc-1')).id, 3);
+    assert.deepEqual([...server.served.values()], ['/', '/srv/data', '/srv/more', '/export/pvc-1']);
+  });
+
+  test('do not give up an id that a block of an administrator has, too', async () => {
+    const theirs = exportBlock({ id: 1, path: '/srv/data', squash: 'root_id_squash' });
+    const exports = await open();
+    const one = await add(exports, '/export/pvc-1');
+    await writeFile(file, base + theirs + one.text);
+    await exports.remove('/export/pvc-1', signal);
+    for (let count = 0; count < 3; count += 1) assert.notEqual((await add(exports, `/export/pvc-${count}`)).id, 1);
+    assert.ok((await text()).includes(theirs));
+  });
+
+  for (const { title, damage } of [
+    { title: 'emptied', damage: () => writeFile(file, '') },
+    { title: 'cut off', damage: async () => writeFile(file, (await text()).slice(0, -20)) },
+    { title: 'removed', damage: () => rm(file) },
+  ]) {
+    test(`are all in the file before the server is started, also when it was ${title}`, async () => {
+      const exports = await open();
+      const one = await add(exports, '/export/pvc-1');
+      await damage();
+      assert.equal(await exports.prepare(signal), file);
+      assert.equal(await text(), base + one.text);
     });
   }
 
