@@ -43,6 +43,8 @@ export interface NfsProvisionerOptions {
   whenServing: (signal: AbortSignal) => Promise<void>;
   /** @throws while the export directory does not respond. */
   checkDisk: () => void;
+  /** Of volumes, for all provisioners that follow each other in one process: work of an earlier one may not have ended. */
+  locks?: KeyedLocks;
   logger: Logger;
 }
 
@@ -52,12 +54,13 @@ const patienceMs = 15_000;
 /** Makes and deletes volumes. A repeat takes over what an earlier attempt left, also one of an earlier process. */
 export class NfsProvisioner implements Recoverable {
   readonly #options: NfsProvisionerOptions;
-  readonly #locks = new KeyedLocks();
+  readonly #locks: KeyedLocks;
   /** By UID of the claim: names of volumes that this process has planned and not yet created. */
   readonly #planned = new Map<string, string>();
 
   constructor(options: NfsProvisionerOptions) {
     this.#options = options;
+    this.#locks = options.locks ?? new KeyedLocks();
   }
 
   shouldProvision({ metadata }: PersistentVolumeClaim): boolean {

@@ -2,10 +2,12 @@
 import { stat, statfs } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   compatibleElection,
   connect,
   GidAllocator,
+  KeyedLocks,
   KubeClient,
   type Logger,
   type ProvisionController,
@@ -44,6 +46,8 @@ const nfsMagic = 0x6969;
 export const maxCallMs = 2000;
 /** The same where the directory could not be locked: another process may be at work. */
 const unlockedMaxCallMs = 15_000;
+/** Until the next attempt to lead, in milliseconds. */
+const campaignPauseMs = 2000;
 
 /** Set after the parts that call it were created. */
 interface Late {
@@ -149,46 +153,80 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     { identity: identity.id, exports: exports.count, directory: paths.exportDirectory },
     'Starting nfs-provisioner',
   );
-  return await runProvisioner({
-    provisionerName,
-    provisioner: async ({ client, recorder, volumes }) => {
-      await identity.keep();
-      return new NfsProvisioner({
-        identity: identity.id,
-        directories,
-        exports,
-        lostExports,
-        quota,
-        limit,
-        limitEvents: new LimitEvents(recorder),
-        classVolumes: new ClassVolumes({
-          volumes,
-          isExported: (name) => exports.find(path.join(paths.exportDirectory, name)) !== undefined,
-        }),
-        gids: new GidAllocator({ client }),
-        serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),
-        whenServing: (signal) => serving.whenReady(signal),
-        checkDisk,
-        logger,
-      });
-    },
-    logger,
-    connection,
-    leaderElection: leaderElect && compatibleElection(provisionerName, settings.address.podNamespace),
-    intentJournal,
-    soleInstance: identity.id, // only one process uses the directory
-    maxCallMs: lock.isHeld ? maxCallMs : unlockedMaxCallMs,
-    checks: {
-      // a restart of the container does not cure a disk that hangs
-      live: () => (disk?.problem === undefined ? serving.problem : undefined),
-      ready: () => disk?.problem ?? serving.problem ?? (serving.isReady ? undefined : 'the NFS server is starting'),
-    },
-    ...(httpEndpoint !== '' && { http: { address: httpEndpoint } }),
-    registry: serverMetrics(serving, { lost: lostExports, lostQuotas, disk }),
-    onController: (made) => {
-      controller = made;
-    },
-  });
+  const locks = new KeyedLocks();
+  const provision = (): Promise<number> =>
+    runProvisioner({
+      provisionerName,
+      provisioner: async ({ client, recorder, volumes }) => {
+        await identity.keep();
+        return new NfsProvisioner({
+          identity: identity.id,
+          directories,
+          exports,
+          lostExports,
+          quota,
+          limit,
+          limitEvents: new LimitEvents(recorder),
+          classVolumes: new ClassVolumes({
+            volumes,
+            isExported: (name) => exports.find(path.join(paths.exportDirectory, name)) !== undefined,
+          }),
+          gids: new GidAllocator({ client }),
+          serverAddress: (signal) => serverAddress(settings.address, { client, onUnstable, signal }),
+          whenServing: (signal) => serving.whenReady(signal),
+          checkDisk,
+          locks,
+          logger,
+        });
+      },
+      logger,
+      connection,
+      leaderElection: leaderElect && compatibleElection(provisionerName, settings.address.podNamespace),
+      intentJournal,
+      soleInstance: identity.id, // only one process uses the directory
+      maxCallMs: lock.isHeld ? maxCallMs : unlockedMaxCallMs,
+      checks: {
+        // a restart of the container does not cure a disk that hangs
+        live: () => (disk?.problem === undefined ? serving.problem : undefined),
+        ready: () => disk?.problem ?? serving.problem ?? (serving.isReady ? undefined : 'the NFS server is starting'),
+      },
+      ...(httpEndpoint !== '' && { http: { address: httpEndpoint } }),
+      registry: serverMetrics(serving, { lost: lostExports, lostQuotas, disk }),
+      onController: (made) => {
+        controller = made;
+      },
+    });
+  return leaderElect
+    ? await provisionAgain(provision, { hasLed: () => controller !== undefined, logger })
+    : await provision();
+}
+
+/**
+ * Provisions until a signal ends it. A lease that is lost, such as while the API server is away, ends provisioning alone: clients of the
+ * NFS server do not need an API server, and this process leads again once it holds the lease.
+ */
+async function provisionAgain(
+  provision: () => Promise<number>,
+  { hasLed, logger }: { hasLed: () => boolean; logger: Logger },
+): Promise<number> {
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  const isEnding = (): boolean => ending.signal.aborted;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
+  try {
+    for (;;) {
+      const code = await provision();
+      if (code === 0 || isEnding() || !hasLed()) return code;
+      logger.warn(
+        { retryInMs: campaignPauseMs },
+        'Provisioning has ended, and waits for the lease; the NFS server goes on',
+      );
+      await delay(campaignPauseMs, undefined, { signal: ending.signal }).catch(() => undefined);
+      if (isEnding()) return 0;
+    }
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
+  }
 }
 
 function watchDisk(

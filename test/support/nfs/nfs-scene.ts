@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { V1PersistentVolume, V1PersistentVolumeClaimSpec } from '@kubernetes/client-node';
 import type { StorageFinding } from '../../../provisioners/shared-audit/storage-audit.ts';
 import { connectAdmin, eventsOf, ifFound, type Admin } from '../admin.ts';
-import { startCluster, type Cluster } from '../cluster.ts';
+import { type ApiServer, type Cluster, type ClusterOptions, startCluster } from '../cluster.ts';
 import { eventually } from '../eventually.ts';
 import type { StartedProcess } from '../started-process.ts';
 import type { NfsPrograms } from './nfs-programs.ts';
@@ -44,9 +44,9 @@ export class NfsScene implements AsyncDisposable {
   }
 
   /** @param exports - as for `NfsRig.make`. */
-  static async make(programs: NfsPrograms, exports?: string): Promise<NfsScene> {
+  static async make(programs: NfsPrograms, exports?: string, cluster: ClusterOptions = {}): Promise<NfsScene> {
     if (programs.missing !== undefined) throw new Error(programs.missing);
-    const scene = new NfsScene(await startCluster(), await NfsRig.make(programs, exports));
+    const scene = new NfsScene(await startCluster(cluster), await NfsRig.make(programs, exports));
     await scene.admin.core.createNamespace({ body: { metadata: { name: scene.namespace } } });
     return scene;
   }
@@ -59,6 +59,13 @@ export class NfsScene implements AsyncDisposable {
   /** Of several that were started, the one that waits count on. */
   set program(program: StartedProcess) {
     this.#program = program;
+  }
+
+  /** Of a cluster of the test's own. */
+  get apiServer(): ApiServer {
+    const { apiServer } = this.#cluster;
+    if (apiServer === undefined) throw new Error('not asked for with `ownCluster`');
+    return apiServer;
   }
 
   /** With all rights. */
