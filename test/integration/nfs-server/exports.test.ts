@@ -179,16 +179,6 @@ describe('the exports of a ganesha', () => {
     assert.deepEqual([...server.served.values()], ['/', '/srv/data', '/srv/more', '/export/pvc-1']);
   });
 
-  test('do not give up an id that a block of an administrator has, too', async () => {
-    const theirs = exportBlock({ id: 1, path: '/srv/data', squash: 'root_id_squash' });
-    const exports = await open();
-    const one = await add(exports, '/export/pvc-1');
-    await writeFile(file, base + theirs + one.text);
-    await exports.remove('/export/pvc-1', signal);
-    for (let count = 0; count < 3; count += 1) assert.notEqual((await add(exports, `/export/pvc-${count}`)).id, 1);
-    assert.ok((await text()).includes(theirs));
-  });
-
   for (const { title, damage } of [
     { title: 'emptied', damage: () => writeFile(file, '') },
     { title: 'cut off', damage: async () => writeFile(file, (await text()).slice(0, -20)) },
