@@ -26,7 +26,8 @@ export const azureDisk: InTreePlugin = {
   },
 
   inTreeSource({ volumeHandle, volumeAttributes, fsType, readOnly }: CsiVolumeSource) {
-    const attributes = attributesInLowerCase(volumeAttributes);
+    const given = Object.entries(volumeAttributes ?? {}).filter(([, value]) => value !== ''); // an empty one is none
+    const attributes = attributesInLowerCase(Object.fromEntries(given));
     const cachingMode = attributes.get('cachingmode') ?? '';
     const source: AzureDisk = {
       diskName: diskNameOf(volumeHandle),

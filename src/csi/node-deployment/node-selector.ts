@@ -40,7 +40,7 @@ function conditionOf({ key, operator, values = [] }: NodeSelectorRequirement, wh
       return (labels) => labels[key] === undefined;
     case 'Gt':
     case 'Lt': {
-      const bound = integer(values[0]);
+      const bound = /^[^+-]/.test(values[0] ?? '') ? integer(values[0]) : undefined; // with a sign it is no value of a label
       if (values.length !== 1 || bound === undefined) {
         throw new Error(`${where}.values: Invalid value: for ${operator} it must be one integer`);
       }

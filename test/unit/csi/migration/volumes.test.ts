@@ -137,10 +137,10 @@ describe('a volume of a driver in the form of its plugin', () => {
       spec: { azureFile: { shareName: 'share', secretName: 's', secretNamespace: 'ns', readOnly: true } },
     },
     {
-      name: 'Azure File: of two spellings the one with a value counts',
+      name: 'Azure File: of two spellings the last counts, also an empty one',
       driver: azureFile,
       csi: {
-        volumeHandle: 'whatever',
+        volumeHandle: 'rg#account#of-handle#',
         volumeAttributes: {
           shareName: 'share',
           sharename: '',
@@ -150,7 +150,8 @@ describe('a volume of a driver in the form of its plugin', () => {
           secretnamespace: '',
         },
       },
-      spec: { azureFile: { shareName: 'share', secretName: 's', secretNamespace: 'ns' } },
+      spec: { azureFile: { shareName: 'of-handle', secretName: 's', secretNamespace: '' } },
+      annotations: { 'kubernetes.io/azure-file-resource-group': 'rg' },
     },
     {
       name: 'Azure File: the secret of the node stage goes before',

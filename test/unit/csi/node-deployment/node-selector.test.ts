@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { selectsNode } from '../../../../src/csi/node-deployment/node-selector.ts';
 import type { NodeSelectorRequirement, NodeSelectorTerm } from '../../../../src/provision/objects.ts';
 
-const labels = { zone: 'a', rank: '5', beyond: '9'.repeat(20) };
+const labels = { zone: 'a', rank: '5', below: '-7', beyond: '9'.repeat(20) };
 const when = (...matchExpressions: NodeSelectorRequirement[]): NodeSelectorTerm => ({ matchExpressions });
 const only = (key: string, operator: string, ...values: string[]): NodeSelectorTerm[] => [
   when({ key, operator, values }),
@@ -26,10 +26,11 @@ describe('selectsNode', () => {
     ['Gt', only('rank', 'Gt', '4'), true],
     ['Gt, equal', only('rank', 'Gt', '5'), false],
     ['Lt', only('rank', 'Lt', '6'), true],
-    ['Gt, the least number of 64 bits', only('rank', 'Gt', String(-(2n ** 63n))), true],
+    ['Lt, a label below 0, as a driver may report it', only('below', 'Lt', '0'), true],
+    ['Gt, a label below 0', only('below', 'Gt', '0'), false],
     ['Lt, the greatest', only('rank', 'Lt', String(2n ** 63n - 1n)), true],
     ['Lt, a label beyond 64 bits', only('beyond', 'Lt', '6'), false],
-    ['Gt, a label beyond 64 bits', only('beyond', 'Gt', '-6'), false],
+    ['Gt, a label beyond 64 bits', only('beyond', 'Gt', '6'), false],
     ['Lt, a label that is no number', only('zone', 'Lt', '6'), false],
     [
       'all conditions of a term must hold',
@@ -52,9 +53,9 @@ describe('selectsNode', () => {
     });
   });
 
-  for (const bound of ['x', '', '1.5', '0x1', '1_0', String(2n ** 63n), String(-(2n ** 63n) - 1n), '9'.repeat(40)]) {
+  for (const bound of ['x', '', '1.5', '0x1', '1_0', '-6', '+6', String(2n ** 63n), '9'.repeat(40)]) {
     for (const operator of ['Gt', 'Lt'] as const) {
-      test(`a bound ${JSON.stringify(bound)} of ${operator}, which is no number of 64 bits, is an error`, () => {
+      test(`a bound ${JSON.stringify(bound)} of ${operator}, which is no label or no number of 64 bits, is an error`, () => {
         assert.throws(() => selectsNode([...only('zone', 'In', 'b'), ...only('rank', operator, bound)], labels), {
           message: /^nodeSelectorTerms\[1\]\.matchExpressions\[0\]\.values: /,
         });
