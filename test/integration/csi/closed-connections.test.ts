@@ -7,26 +7,30 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { type ServerOptions, status } from '@grpc/grpc-js';
-import { systemClock } from '../../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { Driver } from '../../../src/csi/driver.ts';
 import { csi } from '../../support/csi-rig.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { startAnswers } from './encoded-answers.ts';
+import { patienceMs } from '../../support/patience.ts';
 import { answerWith, RawGrpcServer } from './raw-grpc-server.ts';
 import { Scene } from './scene.ts';
 
 const renewed = 'The driver closed the connection, connected again at once';
 /** Above the second that a connection has to hold. */
 const ageMs = 3000;
-const aged: ServerOptions = { 'grpc.max_connection_age_ms': ageMs };
-const idle: ServerOptions = { 'grpc.max_connection_idle_ms': ageMs };
 
 describe('a driver that closes its connections', { concurrency: true }, () => {
-  for (const [which, serverOptions] of Object.entries({ 'at an age': aged, 'when idle': idle })) {
+  const limits: Record<string, ServerOptions> = {
+    'at an age': { 'grpc.max_connection_age_ms': ageMs },
+    'when idle': { 'grpc.max_connection_idle_ms': ageMs },
+  };
+  for (const [which, serverOptions] of Object.entries(limits)) {
     test(`${which} is not lost: nothing is logged but for debugging, and nobody is notified`, async (context) => {
       await using rig = await start(context, { serverOptions });
-      await rig.logged(renewed, 2);
+      rig.pass(ageMs);
+      await rig.logged(renewed);
       assert.deepEqual(rig.worthReading(), []);
       assert.equal(rig.reconnects(), 0);
       assert.equal(rig.driver.connected, true);
@@ -34,23 +38,30 @@ describe('a driver that closes its connections', { concurrency: true }, () => {
   }
 
   test('gets each call about volumes, also those that begin while it does', async (context) => {
-    await using rig = await start(context, { serverOptions: aged });
+    await using rig = await start(context);
     let sent = 0;
-    while (rig.count(renewed) < 2) {
-      await rig.driver.calls.deleteVolume({ volume_id: 'v' });
-      sent += 1;
-      assert.equal(rig.driver.connected, true);
+    for (const times of [1, 2, 3]) {
+      rig.retire();
+      while (rig.count(renewed) < times) {
+        await rig.driver.calls.deleteVolume({ volume_id: 'v' });
+        sent += 1;
+        assert.equal(rig.driver.connected, true);
+      }
     }
     assert.equal(rig.first.callsOf('DeleteVolume').length, sent);
     assert.deepEqual(rig.worthReading(), []);
   });
 
   test('ends the calls under way as if nothing were', async (context) => {
-    await using rig = await start(context, { serverOptions: aged });
+    await using rig = await start(context);
     const response = Promise.withResolvers<object>();
     rig.first.next('CreateVolume', () => response.promise);
     const created = rig.driver.calls.createVolume({ name: 'v' });
-    await rig.logged(renewed, 2);
+    await rig.first.called('CreateVolume');
+    for (const times of [1, 2]) {
+      rig.retire();
+      await rig.logged(renewed, times);
+    }
     response.resolve({ volume: { volume_id: 'late' } });
     assert.equal((await created).volume?.volume_id, 'late');
     assert.deepEqual(rig.worthReading(), []);
@@ -64,22 +75,26 @@ describe('a driver that closes its connections', { concurrency: true }, () => {
   };
   for (const [what, [method, response]] of Object.entries(changes)) {
     test(`is probed, and everybody notified, with a change of its ${what}`, async (context) => {
-      await using rig = await start(context, { serverOptions: aged });
+      await using rig = await start(context);
       rig.first.always(method, response);
+      rig.retire();
       await rig.logged('The driver came back');
       assert.equal(rig.first.callsOf('Probe').length, 2);
       assert.equal(rig.reconnects(), 1);
       assert.equal(rig.count('Lost connection'), 0);
+      rig.retire();
       await rig.logged(renewed, 2);
+      await rig.driver.calls.deleteVolume({ volume_id: 'v' });
       assert.equal(rig.reconnects(), 1, 'only once');
     });
   }
 
   test('is probed until it responds to the queries again, and gets no call until then', async (context) => {
-    await using rig = await start(context, { serverOptions: aged });
+    await using rig = await start(context);
     rig.first.next('GetPluginInfo', new DriverFailure(status.UNAVAILABLE, 'not now'));
     const probe = Promise.withResolvers<object>();
     rig.first.next('Probe', () => probe.promise);
+    rig.retire();
     await rig.first.called('Probe', 2);
     await assert.rejects(rig.driver.calls.deleteVolume({ volume_id: 'v' }), { sent: false });
     probe.resolve({});
@@ -88,23 +103,31 @@ describe('a driver that closes its connections', { concurrency: true }, () => {
   });
 
   test('ends the process when it has another name then', async (context) => {
-    await using rig = await start(context, { serverOptions: aged });
+    await using rig = await start(context);
     rig.first.always('GetPluginInfo', { name: 'other.example.com' });
+    rig.retire();
     await rig.until(() => rig.gone.length > 0);
     assert.match(rig.gone[0] ?? '', /changed its name from d\.example\.com to other\.example\.com/);
   });
 
   test('is not asked again for a claim that it called infeasible', async () => {
+    let passedMs = 0;
     await using scene = await Scene.start({
-      serverOptions: aged,
+      clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs },
       flags: ['-v=5', '--retry-interval-start=1h', '--retry-interval-max=1h'],
       script: (driver) => driver.always('CreateVolume', new DriverFailure(status.INVALID_ARGUMENT, 'no such pool')),
     });
     scene.addClaim();
     await scene.event('ProvisioningFailed');
-    const before = renewals(scene);
-    await scene.until('three more connections', () => renewals(scene) >= before + 3);
-    assert.equal(scene.driver.callsOf('CreateVolume').length, 1);
+    for (const times of [1, 2]) {
+      passedMs += ageMs;
+      scene.driver.retireConnections();
+      await scene.until('the next connection', () => renewals(scene) >= times);
+    }
+    scene.addClaim('c2');
+    await scene.until('the call for another claim', () => scene.driver.callsOf('CreateVolume').length >= 2);
+    const names = scene.driver.callsOf('CreateVolume').map(({ request }) => request['name']);
+    assert.equal(new Set(names).size, names.length);
   });
 });
 
@@ -143,7 +166,7 @@ describe('a call that the driver refuses to begin (REFUSED_STREAM)', () => {
 describe('a connection that ends', { concurrency: true }, () => {
   test('without a word, on a socket that still responds, is no loss where no call was under way', async (context) => {
     await using rig = await start(context, { relayed: true });
-    await systemClock.sleep(ageMs);
+    rig.pass(ageMs);
     rig.cut();
     await rig.logged(renewed);
     assert.deepEqual(rig.worthReading(), []);
@@ -154,7 +177,7 @@ describe('a connection that ends', { concurrency: true }, () => {
     rig.first.next('CreateVolume', () => new Promise<object>(() => undefined));
     const created = rig.driver.calls.createVolume({ name: 'v' });
     await rig.first.called('CreateVolume');
-    await systemClock.sleep(ageMs);
+    rig.pass(ageMs);
     rig.cut();
     await assert.rejects(created, { codeName: 'Unavailable', sent: true });
     await rig.logged('Lost connection');
@@ -171,7 +194,7 @@ describe('a connection that ends', { concurrency: true }, () => {
 
   test('since the driver is restarted is a loss, however orderly that is', async (context) => {
     await using rig = await start(context);
-    await systemClock.sleep(ageMs);
+    rig.pass(ageMs);
     rig.first.stop();
     await rig.logged('Lost connection');
     await using _second = await startDriver(rig.socketPath);
@@ -180,9 +203,10 @@ describe('a connection that ends', { concurrency: true }, () => {
   });
 
   test('since another process has taken its place on the socket is a loss', async (context) => {
-    await using rig = await start(context, { serverOptions: aged });
+    await using rig = await start(context);
     await unlink(rig.socketPath);
     await using second = await startDriver(rig.socketPath);
+    rig.retire();
     await rig.logged('Lost connection');
     await rig.logged('The driver came back');
     assert.equal(second.callsOf('Probe').length, 1);
@@ -204,11 +228,15 @@ interface Connected extends AsyncDisposable {
   worthReading(): string[];
   logged(message: string, times?: number): Promise<void>;
   until(holds: () => boolean): Promise<void>;
+  /** Lets time pass, for what measures it. */
+  pass(ms: number): void;
 }
 
 interface Rig extends Connected {
   first: RecordingDriver;
   socketPath: string;
+  /** The first driver closes its connections, which have held. */
+  retire(): void;
   /** Breaks the connections between driver and relay; both still listen. */
   cut(): void;
 }
@@ -225,7 +253,11 @@ async function start(
   const relayPath = join(folder, 'relay.sock');
   const cut = relayed ? await startRelay(context, { from: relayPath, to: socketPath }) : undefined;
   const rig = await connected(context, relayed ? relayPath : socketPath, { askNodeInfo: true });
-  return { ...rig, first, socketPath, cut: () => cut?.() };
+  const retire = (): void => {
+    rig.pass(ageMs);
+    first.retireConnections();
+  };
+  return { ...rig, first, socketPath, retire, cut: () => cut?.() };
 }
 
 async function connected(
@@ -236,11 +268,14 @@ async function connected(
   const lines: LogLine[] = [];
   const gone: string[] = [];
   const stop = new AbortController();
+  // a busy machine cannot make a connection older, or its replacement late
+  let nowMs = 0;
+  const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
   const driver = await Driver.connect({
     address,
-    timeoutMs: 20_000,
+    timeoutMs: patienceMs,
     askNodeInfo,
-    clock: systemClock,
+    clock,
     logger: recordedLogger(lines),
     onGone: ({ message }) => void gone.push(message),
     signal: stop.signal,
@@ -264,6 +299,7 @@ async function connected(
         .map(({ message }) => message),
     logged: (message, times = 1) => until(() => count(message) >= times),
     until,
+    pass: (ms) => void (nowMs += ms),
     [Symbol.asyncDispose]: async () => {
       stop.abort();
       await driver[Symbol.asyncDispose]();

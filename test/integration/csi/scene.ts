@@ -1,5 +1,5 @@
 /** A driver by script, an API server and the whole program between them. */
-import type { ServerOptions } from '@grpc/grpc-js';
+import type { Clock } from '../../../src/base/clock.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Environment } from '../../../src/cli/config.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
@@ -52,8 +52,8 @@ export interface SceneOptions {
   served?: Pick<ApiServerOptions, 'versions' | 'disabledResources'>;
   /** Prepares the API server before the program starts. */
   onServer?: (server: ApiServer) => void;
-  /** Of the driver's gRPC server. */
-  serverOptions?: ServerOptions;
+  /** Of the program. Default: real time. */
+  clock?: Clock;
   /** Writes the driver's script before the program starts. */
   script?: (driver: RecordingDriver) => void;
 }
@@ -99,7 +99,6 @@ export class Scene implements AsyncDisposable {
         name,
         ...(plugin === undefined ? {} : { plugin }),
         ...(controller === undefined ? {} : { controller }),
-        ...(options.serverOptions && { serverOptions: options.serverOptions }),
       }),
     );
     options.script?.(driver);
@@ -121,6 +120,7 @@ export class Scene implements AsyncDisposable {
         apiUrl: cluster.url,
         flags: ['--retry-interval-start=50ms', ...flags],
         ...(options.environment && { environment: options.environment }),
+        ...(options.clock && { clock: options.clock }),
       }),
     );
     return new Scene(opened.move(), { driver, driverName: name, cluster, program });

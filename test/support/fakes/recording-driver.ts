@@ -11,6 +11,7 @@ import {
   type ServerOptions,
 } from '@grpc/grpc-js';
 import type { Csi } from '../../../src/csi/csi-proto.ts';
+import { patienceMs } from '../patience.ts';
 
 /** One call as it arrived. */
 export interface RecordedCall {
@@ -128,6 +129,11 @@ export class RecordingDriver implements AsyncDisposable {
   /** Drops all connections and stops listening, as a crash would. */
   kill(): void {
     this.#server.forceShutdown();
+  }
+
+  /** Asks the clients to leave their connections (GOAWAY), as at an age, and lets the calls under way end. */
+  retireConnections(): void {
+    this.#server.drain(`unix://${this.socketPath}`, patienceMs);
   }
 
   /** Stops listening and lets the calls under way end, as a program does that is stopped. */
