@@ -35,6 +35,44 @@ describe('a claim is planned again when', () => {
     await scene.volume('copy');
   });
 
+  test('a ReferenceGrant allows its source', async () => {
+    const group = 'snapshot.storage.k8s.io';
+    const snapshot = {
+      apiVersion: `${group}/v1`,
+      kind: 'VolumeSnapshot',
+      metadata: { name: 'snap', namespace: 'ns2', uid: 'uid-snap' },
+      status: { boundVolumeSnapshotContentName: 'content', readyToUse: true },
+    };
+    const content = {
+      apiVersion: `${group}/v1`,
+      kind: 'VolumeSnapshotContent',
+      metadata: { name: 'content' },
+      spec: { driver: driverName, volumeSnapshotRef: { namespace: 'ns2', name: 'snap', uid: 'uid-snap' } },
+      status: { snapshotHandle: 'sid', readyToUse: true },
+    };
+    await using scene = await Scene.start({
+      flags: [...flags, '--feature-gates=CrossNamespaceVolumeDataSource=true'],
+      controller: ['CREATE_DELETE_VOLUME', 'CREATE_DELETE_SNAPSHOT'],
+      objects: [snapshot, content],
+    });
+    scene.addClaim('copy', {
+      dataSourceRef: { apiGroup: group, kind: 'VolumeSnapshot', name: 'snap', namespace: 'ns2' },
+    });
+    const { message } = await scene.event('ProvisioningFailed', 'copy');
+    assert.match(message, /accessing ns2\/snap .* isn't allowed$/);
+    scene.api.create(
+      { group: 'gateway.networking.k8s.io', version: 'v1beta1', plural: 'referencegrants' },
+      {
+        metadata: { name: 'g', namespace: 'ns2' },
+        spec: {
+          from: [{ group: '', kind: 'PersistentVolumeClaim', namespace: 'ns1' }],
+          to: [{ group, kind: 'VolumeSnapshot' }],
+        },
+      },
+    );
+    await scene.volume('copy');
+  });
+
   test('a node with the driver comes', async () => {
     await using scene = await Scene.start({
       flags,
@@ -72,15 +110,18 @@ describe('PlanWaits', () => {
   }
 
   test('wakes each claim that was refused once, however many grants change together', async () => {
-    const { clock, woken, changed, refused } = scene();
+    const { clock, waits, woken, changed, refused } = scene();
     await refused('u1');
     await refused('u2');
+    waits.onClaimChanged((uid) => void refused(uid));
     for (let each = 0; each < 3; each++) changed();
     assert.deepEqual(woken, []);
     await clock.advance(1000);
+    assert.deepEqual(woken, ['u1', 'u2']);
+    waits.forget('u1');
     changed();
     await clock.advance(1000);
-    assert.deepEqual(woken, ['u1', 'u2']);
+    assert.deepEqual(woken, ['u1', 'u2', 'u2']);
   });
 
   test('wakes no claim that was allowed, is planned anew or is gone', async () => {
