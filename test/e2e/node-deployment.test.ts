@@ -5,7 +5,12 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import type { V1PersistentVolume, V1PersistentVolumeClaim, V1StorageClass } from '@kubernetes/client-node';
+import type {
+  V1OwnerReference,
+  V1PersistentVolume,
+  V1PersistentVolumeClaim,
+  V1StorageClass,
+} from '@kubernetes/client-node';
 import { connectAdmin, eventsOf, ifFound, type Admin } from '../support/admin.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { startDriver, type DriverProcess } from '../support/driver-process.ts';
@@ -15,9 +20,17 @@ import { startSidecar } from '../support/sidecar-process.ts';
 import { refusedRights } from '../support/refused-rights.ts';
 import type { StartedProcess } from '../support/started-process.ts';
 
-const rights = join(import.meta.dirname, '../../deploy/overlays/node-deployment/rbac.yaml');
+const deploy = join(import.meta.dirname, '../../deploy');
 const account = { namespace: 'default', name: 'csi-provisioner-node' };
 const selectedNode = 'volume.kubernetes.io/selected-node';
+
+/** Those of the overlay, and what docs/node-deployment.md says of capacity: the Role of the component for this account. */
+async function rights(): Promise<string> {
+  const capacity = (await readFile(join(deploy, 'components/capacity/rbac.yaml'), 'utf8')).split('---\n');
+  const roles = capacity.filter((document) => /^kind: Role(Binding)?$/m.test(document));
+  const forAccount = roles.map((document) => document.replace(/name: csi-provisioner$/m, `name: ${account.name}`));
+  return [await readFile(join(deploy, 'overlays/node-deployment/rbac.yaml'), 'utf8'), ...forAccount].join('---\n');
+}
 
 describe('a sidecar on each of two nodes', () => {
   const id = `e2e-${randomBytes(4).toString('hex')}`;
@@ -27,9 +40,32 @@ describe('a sidecar on each of two nodes', () => {
   const drivers = new Map<string, DriverProcess>();
   const sidecars: StartedProcess[] = [];
   const closers: (() => Promise<unknown>)[] = [];
+  /** Of the first node the Pod owns the capacity objects, of the second the DaemonSet. */
+  const ownerLevels = [0, 1];
   let cluster: Cluster;
   let admin: Admin;
   let scene: PodScene;
+  const { namespace } = account;
+  const labels = { e2e: id };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'none' }] } };
+
+  /** As that of the overlay; the test plays its controller. */
+  const createDaemonSet = async (): Promise<V1OwnerReference> => {
+    const body = { metadata: { name: id }, spec: { selector: { matchLabels: labels }, template } };
+    const { metadata } = await admin.apps.createNamespacedDaemonSet({ namespace, body });
+    closers.push(() => ifFound(admin.apps.deleteNamespacedDaemonSet({ namespace, name: id })));
+    return { apiVersion: 'apps/v1', kind: 'DaemonSet', name: id, uid: metadata?.uid ?? '', controller: true };
+  };
+  const createPodOf = async (owner: V1OwnerReference, node: string): Promise<void> => {
+    const metadata = { name: node, labels, ownerReferences: [owner] };
+    await admin.core.createNamespacedPod({
+      namespace,
+      body: { metadata, spec: { ...template.spec, nodeName: node } },
+    });
+    closers.push(() => deletePodOf(node));
+  };
+  const deletePodOf = (node: string): Promise<unknown> =>
+    ifFound(admin.core.deleteNamespacedPod({ namespace, name: node, gracePeriodSeconds: 0 }));
 
   before(async () => {
     cluster = await startCluster();
@@ -40,8 +76,14 @@ describe('a sidecar on each of two nodes', () => {
     scene = { admin, namespace: id, driver: { driverName }, eventually };
     const folder = await mkdtemp(join(tmpdir(), `${id}-`));
     closers.push(() => rm(folder, { recursive: true, force: true }));
-    const kubeconfig = await cluster.accountKubeconfig(await readFile(rights, 'utf8'), account);
+    const kubeconfig = await cluster.accountKubeconfig(await rights(), account);
+    await admin.storage.createCSIDriver({
+      body: { metadata: { name: driverName }, spec: { attachRequired: false, storageCapacity: true } },
+    });
+    closers.push(() => admin.storage.deleteCSIDriver({ name: driverName }));
+    const owner = await createDaemonSet();
     for (const [index, node] of nodes.entries()) {
+      await createPodOf(owner, node);
       closers.push(await createNode(scene, { name: node, labels: { [key]: node } }));
       const place = join(folder, String(index));
       await mkdir(place);
@@ -53,12 +95,14 @@ describe('a sidecar on each of two nodes', () => {
         csiAddress: driver.address,
         kubeconfig,
         namespace: account.namespace,
-        environment: { NODE_NAME: node },
+        environment: { NODE_NAME: node, POD_NAME: node },
         flags: [
           '--node-deployment',
           '--node-deployment-base-delay=400ms',
           '--node-deployment-max-delay=800ms',
           '--strict-topology',
+          '--enable-capacity',
+          `--capacity-ownerref-level=${ownerLevels[index]}`,
           '--retry-interval-start=250ms',
           '--timeout=5s',
           '-v=5',
@@ -206,5 +250,31 @@ describe('a sidecar on each of two nodes', () => {
     assert.equal((await driver.volumeIds()).length, before.length + 1, 'an operator decides');
     await deleteAndWait(claim, volume);
     assert.ok((await otherDriver.calls('DeleteVolume')).length > 0);
+  });
+
+  test('the capacity objects of a node that is gone go with its Pod, and stay where the DaemonSet owns them', async () => {
+    const className = await createClass({ volumeBindingMode: 'WaitForFirstConsumer' });
+    const published = async (): Promise<string[]> => {
+      const { items } = await admin.storage.listNamespacedCSIStorageCapacity({ namespace });
+      const ofClass = items.filter(({ storageClassName }) => storageClassName === className);
+      return ofClass
+        .map(({ metadata, nodeTopology }) => {
+          const [owner] = metadata?.ownerReferences ?? [];
+          return `${nodeTopology?.matchLabels?.[key] ?? ''} below ${owner?.kind ?? ''} ${owner?.name ?? ''}`;
+        })
+        .sort();
+    };
+    const [first, second] = nodes;
+    const [ofPod, ofDaemonSet] = [`${first} below Pod ${first}`, `${second} below DaemonSet ${id}`];
+    await eventually(async () => assert.deepEqual(await published(), [ofPod, ofDaemonSet]));
+    for (const node of [second, first]) {
+      await sidecars[nodes.indexOf(node)]?.stop();
+      await ifFound(admin.core.deleteNode({ name: node }));
+      await deletePodOf(node);
+    }
+    // the garbage collector has dealt with the Pod that went later
+    await eventually(async () => assert.deepEqual(await published(), [ofDaemonSet]));
+    await admin.apps.deleteNamespacedDaemonSet({ namespace, name: id });
+    await eventually(async () => assert.deepEqual(await published(), []));
   });
 });

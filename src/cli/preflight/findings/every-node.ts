@@ -1,5 +1,5 @@
-/** A DaemonSet whose sidecars do not know that there is one on each node. */
-import { defineFinding } from './preflight-finding.ts';
+/** A DaemonSet whose sidecars do not know that there is one on each node, or leave something behind with a node. */
+import { defineFinding, type Found } from './preflight-finding.ts';
 
 export const everyNode = defineFinding({
   name: 'every-node',
@@ -14,7 +14,8 @@ export const everyNode = defineFinding({
         },
       ];
     }
-    if (isOnEach || !values['node-deployment']) return [];
+    if (!values['node-deployment']) return [];
+    if (isOnEach) return values['enable-capacity'] ? capacityOfGoneNodes(values['capacity-ownerref-level']) : [];
     return [
       {
         level: 'note',
@@ -23,3 +24,16 @@ export const everyNode = defineFinding({
     ];
   },
 });
+
+/** Each sidecar sees those of its own node alone, and only the Pod goes with the node. */
+function capacityOfGoneNodes(ownerLevel: number): Found[] {
+  if (ownerLevel === 0) return [];
+  const stay = ownerLevel < 0 ? 'have no owner and stay' : 'stay as long as their owner, which is not the Pod';
+  return [
+    {
+      level: 'warning',
+      message: `--node-deployment with --capacity-ownerref-level=${ownerLevel}: the CSIStorageCapacity objects of a node that is gone ${stay}.`,
+      cure: 'Set --capacity-ownerref-level=0 where nodes come and go: the objects then go with the Pod of the node, and are made again when it is replaced.',
+    },
+  ];
+}

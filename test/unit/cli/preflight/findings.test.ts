@@ -571,6 +571,31 @@ describe('objects of the driver', () => {
   });
 });
 
+describe('capacity on each node', () => {
+  const environment = ['NODE_NAME', 'NAMESPACE', 'POD_NAME'].map((name) => ({ name, value: 'x' }));
+  const objects = access(clusterRules, [
+    ...leaseRules,
+    rule('storage.k8s.io', 'csistoragecapacities', 'list watch create update delete'),
+    rule('', 'pods', 'get'),
+    rule('apps', 'replicasets', 'get'),
+  ]);
+  for (const { level, says } of [
+    { level: [], says: /--capacity-ownerref-level=1: .* a node that is gone stay as long as their owner/ },
+    { level: ['--capacity-ownerref-level=2'], says: /--capacity-ownerref-level=2: .* stay as long as their owner/ },
+    { level: ['--capacity-ownerref-level=-1'], says: /--capacity-ownerref-level=-1: .* have no owner and stay/ },
+    { level: ['--capacity-ownerref-level=0'] },
+    { level: ['--enable-capacity=false'] },
+  ]) {
+    const stays = says === undefined ? 'leaves nothing' : 'stays';
+    test(`${stays} when a node goes, ${level.join(' ') || 'with the default owner'}`, async () => {
+      const args = [socket, '--node-deployment', '--enable-capacity', ...level];
+      const sidecar = await sidecarOf({ kind: 'DaemonSet', args, container: { env: environment } }, objects);
+      assert.deepEqual(named(sidecar), says === undefined ? [] : ['warning every-node']);
+      if (says !== undefined) assert.match(sidecar.findings[0]?.message ?? '', says);
+    });
+  }
+});
+
 describe('the verdict', () => {
   for (const [name, driver, want] of [
     ['of no finding is ready', {}, 'ready'],
