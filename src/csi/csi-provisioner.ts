@@ -53,7 +53,8 @@ export class CsiProvisioner implements Recoverable {
   /** Claims whose volume attributes class the plan leaves out, by plan, see `#rememberForFulfil`. */
   readonly #withAttributesClassLeftOut = new WeakMap<Plan, PersistentVolumeClaim>();
 
-  constructor(options: CsiProvisionerOptions) {
+  constructor(given: CsiProvisionerOptions) {
+    const options = tellingNode(given);
     this.#options = options;
     this.progress = options.progress;
     this.#attachmentGate = new AttachmentGate(options);
@@ -278,4 +279,15 @@ export class CsiProvisioner implements Recoverable {
     const message = 'Assuming an external populator will provision the volume';
     this.#options.recorder.event(claimReference(claim), 'Normal', 'Provisioning', message);
   }
+}
+
+/** Whichever step deletes a volume, the node hears of it. */
+function tellingNode(options: CsiProvisionerOptions): CsiProvisionerOptions {
+  const { node, controller } = options;
+  if (node === undefined) return options;
+  const deleteVolume: typeof controller.deleteVolume = async (request, call) => {
+    await controller.deleteVolume(request, call);
+    node.roomFreed();
+  };
+  return { ...options, controller: { ...controller, deleteVolume } };
 }

@@ -15,7 +15,8 @@ import type { ReleaseStep } from './volume/released-volume.ts';
  * - `own`: the watch of claims or volumes, as the object itself changes.
  * - `class`, `volume`, `name`: `ClaimWaits`, from the watches of classes and volumes, and from the records. `volumes`: `DeletionWaits`.
  * - `record`: the journal, or the revoker, which tells when it has finished.
- * - `provisioner`: `wakeClaim` or `wakeVolume` of the controller; `src/csi/plan-waits.ts` says what the CSI provisioner watches for it.
+ * - `provisioner`: `wakeClaim` or `wakeVolume` of the controller; `src/csi/plan-waits.ts` says what the CSI provisioner watches for it, and
+ *   `NodeDeployment` wakes claims that its node has declined.
  * - `backend`: `retryFailed`, when the driver has reconnected.
  * - `timer`: the time is known. `back-off`: nothing can be watched, and it is tried again after a pause that has a maximum.
  */

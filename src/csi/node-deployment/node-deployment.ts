@@ -1,5 +1,5 @@
 /** Node deployment: one instance beside the driver on each node, which serves that node alone. */
-import type { Clock } from '../../base/clock.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { className, claimUid } from '../../provision/claim/claim-fields.ts';
 import { selectedNodeKey } from '../../provision/keys.ts';
@@ -23,6 +23,9 @@ import { WaitingClaims } from './waiting-claims.ts';
 
 /** How long the selected node may take before other nodes record that the claim waits, in milliseconds. */
 const selectedNodePatienceMs = 300_000;
+
+/** Deletions are gathered for so long, as each claim that is checked again costs a GetCapacity; in milliseconds. */
+const gatheringMs = 1000;
 
 export interface NodeDeploymentOptions {
   nodeName: string;
@@ -56,8 +59,11 @@ export class NodeDeployment implements NodeHook {
   readonly #options: NodeDeploymentOptions;
   readonly #contest: OwnershipContest;
   readonly #waiting: WaitingClaims;
-  /** UIDs of claims that this node has declined: too little capacity, or its topology is not allowed. */
+  /** UIDs of claims that this node has declined, as its topology is not allowed or for its capacity. */
   readonly #declined = new Set<string>();
+  /** Volumes that the driver has deleted so far. */
+  #deletions = 0;
+  #gathering: Timer | undefined;
   readonly #listeners = new Set<(uid: string) => void>();
 
   constructor(options: NodeDeploymentOptions) {
@@ -122,6 +128,11 @@ export class NodeDeployment implements NodeHook {
     }
   }
 
+  roomFreed(): void {
+    this.#deletions += 1;
+    this.#recheckSoon();
+  }
+
   /** Calls the listener with the UID of each claim that must be synced again: something about it changed here. */
   onClaimChanged(listener: (uid: string) => void): void {
     this.#listeners.add(listener);
@@ -137,6 +148,7 @@ export class NodeDeployment implements NodeHook {
     try {
       await this.#contest.run(options);
     } finally {
+      this.#gathering?.cancel();
       this.#waiting.stop();
     }
   }
@@ -180,6 +192,7 @@ export class NodeDeployment implements NodeHook {
   async #hasRoom(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
     const { settings, getCapacity } = this.#options;
     const storageClass = this.#classOf(claim);
+    const deletions = this.#deletions;
     if (await hasEnoughCapacity({ settings, getCapacity, nodeName: this.nodeName, claim, storageClass, signal })) {
       return true;
     }
@@ -188,6 +201,7 @@ export class NodeDeployment implements NodeHook {
       claim,
       `Waiting for a node with room for ${size} of StorageClass ${JSON.stringify(storageClass.metadata.name)}`,
     );
+    if (this.#deletions !== deletions) this.#recheckSoon(); // the driver may have looked before
     return false;
   }
 
@@ -196,6 +210,17 @@ export class NodeDeployment implements NodeHook {
     const { baseDelayMs, maxDelayMs } = this.#options;
     this.#declined.add(claimUid(claim));
     this.#waiting.note(claim, message, baseDelayMs + maxDelayMs);
+  }
+
+  /** Requeues the claims that this node has declined. Their delays go on, so that frequent deletions cost few checks. */
+  #recheckSoon(): void {
+    if (this.#declined.size === 0) return;
+    this.#gathering ??= this.#options.clock.after(gatheringMs, () => {
+      this.#gathering = undefined;
+      const declined = [...this.#declined];
+      this.#declined.clear();
+      for (const uid of declined) this.#changed(uid);
+    });
   }
 
   #changed(uid: string): void {

@@ -247,6 +247,7 @@ describe('CsiProvisioner.delete', () => {
       ownsClaim: () => Promise.resolve(true),
       ownsVolume: () => false,
       forgetClaim: () => undefined,
+      roomFreed: () => undefined,
     };
     await using rig = await startRig({ controller: [], settings: { node } });
     await assert.rejects(
@@ -265,6 +266,7 @@ describe('CsiProvisioner.delete', () => {
         return true;
       },
       forgetClaim: () => undefined,
+      roomFreed: () => undefined,
     };
     await using rig = await startRig({
       settings: { node, driverName: 'ebs.csi.aws.com', migration: driverMigration('ebs.csi.aws.com') },

@@ -298,6 +298,7 @@ describe('CsiProvisioner, the node seam', () => {
       ownsClaim: () => Promise.resolve(false),
       ownsVolume: () => true,
       forgetClaim: () => undefined,
+      roomFreed: () => undefined,
     };
     await using rig = await Rig.start({ settings: { node } });
     assert.equal(await rig.provisioner.shouldProvision(makeClaim()), false);
@@ -313,6 +314,7 @@ describe('CsiProvisioner, the node seam', () => {
       ownsClaim: () => Promise.reject(new Error('no class')),
       ownsVolume: () => true,
       forgetClaim: () => undefined,
+      roomFreed: () => undefined,
     };
     await using rig = await Rig.start({ settings: { node } });
     assert.equal(await rig.provisioner.shouldProvision(makeClaim()), true);

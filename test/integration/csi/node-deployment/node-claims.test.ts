@@ -378,6 +378,80 @@ describe('node deployment, immediate binding', () => {
     await scene.volumeOf();
   });
 
+  for (const { name, free } of [
+    {
+      name: 'a released volume',
+      free: (scene: NodeScene) => {
+        const matchExpressions = [{ key: topologyKey, operator: 'In', values: ['n1'] }];
+        for (const each of ['v1', 'v2', 'v3']) scene.addVolume(each, 'Released', { affinity: { matchExpressions } });
+        return Promise.all(['v1', 'v2', 'v3'].map((each) => scene.until(each, () => scene.isDeleted(each))));
+      },
+    },
+    {
+      name: 'the volume of a claim that was deleted meanwhile',
+      free: async (scene: NodeScene) => {
+        const created = Promise.withResolvers<object>();
+        scene.driver().next('CreateVolume', () => created.promise);
+        scene.addClaim('gone', { class: 'late', node: 'n1' });
+        await scene.called('CreateVolume');
+        scene.removeClaim('gone');
+        created.resolve({ volume: { volume_id: 'of-gone', capacity_bytes: gi1, accessible_topology: [own('n1')] } });
+        await scene.called('DeleteVolume');
+      },
+    },
+  ]) {
+    test(`room that was freed here is noticed, with one check for each claim: ${name}`, async () => {
+      await using scene = await NodeScene.start({ script: full });
+      scene.addClaim();
+      await scene.waits();
+      await scene.clock.advance(firstWaitMs);
+      await scene.program().logged('Not enough capacity for the claim');
+      scene.driver().always('GetCapacity', { available_capacity: 100 * gi1 });
+      await free(scene);
+      await scene.looked();
+      await scene.clock.advance(1000);
+      await scene.waits(2);
+      await scene.clock.advance(secondWaitMs);
+      await scene.volumeOf();
+      assert.equal(scene.calls('GetCapacity'), 2);
+    });
+  }
+
+  test('room that is freed while the capacity is checked is noticed', async () => {
+    await using scene = await NodeScene.start({ script: full, workers: 2 });
+    const answer = Promise.withResolvers<object>();
+    scene.driver().next('GetCapacity', () => answer.promise);
+    scene.addClaim();
+    await scene.waits();
+    await scene.clock.advance(firstWaitMs);
+    await scene.called('GetCapacity');
+    const matchExpressions = [{ key: topologyKey, operator: 'In', values: ['n1'] }];
+    scene.addVolume('v1', 'Released', { affinity: { matchExpressions } });
+    await scene.until('the deletion', () => scene.isDeleted('v1'));
+    await scene.clock.advance(1000);
+    scene.driver().always('GetCapacity', { available_capacity: 100 * gi1 });
+    answer.resolve({ available_capacity: 100 });
+    await scene.program().logged('Not enough capacity for the claim');
+    await scene.clock.advance(1000);
+    await scene.waits(2);
+    await scene.clock.advance(secondWaitMs);
+    await scene.volumeOf();
+  });
+
+  test('a deletion on another node is no reason to check again', async () => {
+    await using scene = await NodeScene.start({ script: full });
+    scene.addClaim();
+    await scene.waits();
+    await scene.clock.advance(firstWaitMs);
+    await scene.program().logged('Not enough capacity for the claim');
+    const matchExpressions = [{ key: topologyKey, operator: 'In', values: ['n2'] }];
+    scene.addVolume('v1', 'Released', { affinity: { matchExpressions } });
+    await scene.looked();
+    await scene.clock.advance(600_000);
+    await scene.looked();
+    assert.equal(scene.calls('GetCapacity'), 1);
+  });
+
   test('capacity that came with a restart of the driver is noticed at once', async () => {
     await using scene = await NodeScene.start({ script: full, ownTime: true });
     scene.addClaim();
