@@ -547,6 +547,34 @@ describe('whether a claim is provisioned', () => {
     });
   }
 
+  test('a volume that was saved, came into no cache and is gone does not hold it back', async () => {
+    const clock = new ManualClock();
+    await using rig = await Rig.prepare({ clock });
+    rig.addClass();
+    const match = { resource: 'persistentvolumes', watch: true };
+    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+    const stalled = rig.fault({ match, action: { type: 'watchStall' } });
+    const { uid } = rig.addClaim().metadata;
+    const name = `pvc-${uid}`;
+    rig.startOnly();
+    await rig.until('the silent watch', () => stalled.hits > 0);
+    await rig.synced(uid);
+    rig.touchClaim();
+    await rig.synced(uid, 2);
+    assert.equal(rig.provisioner.provisions.length, 1);
+    rig.api.delete(resource.volumes, { name });
+    rig.setFinalizers(name, []);
+    assert.equal(rig.volume(name), undefined);
+    for (let syncs = 2; rig.volume(name) === undefined; syncs += 1) {
+      await clock.advance(10_000);
+      await rig.synced(uid, syncs + 1);
+    }
+    assert.deepEqual(
+      rig.provisioner.provisions.map(({ volumeName }) => volumeName),
+      [name, name],
+    );
+  });
+
   test('a claim that is being deleted but still there is provisioned', async () => {
     const before = (rig: Rig): void => {
       rig.api.delete(resource.claims, { namespace: 'ns', name: 'a' });

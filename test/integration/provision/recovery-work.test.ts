@@ -386,6 +386,35 @@ describe('a cache of claims that is behind', () => {
     });
   }
 
+  test('does not hold the claim back once the volume of another process, which came into no cache, is gone', async () => {
+    const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) } as const;
+    const scene = await recoveryScene({ rig: { controller: { save } } });
+    await using rig = scene.rig;
+    const { backend, clock, journal, name, uid } = scene;
+    const match = { resource: 'persistentvolumes', watch: true };
+    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+    const stalled = rig.fault({ match, action: { type: 'watchStall' } });
+    const refusal = rig.refuse('create', 'persistentvolumes');
+    rig.startOnly();
+    await rig.until('the silent watch', () => stalled.hits > 0);
+    await rig.until('the failure', () => rig.unsavedLines === 1);
+    rig.addVolume(name, 'Available', { spec: { claimRef: leftRecord(uid).volume.claimRef } });
+    journal.records.delete(uid);
+    journal.listener.onGone(uid);
+    await clock.advance(5000); // no pause of before is left
+    rig.controller.wakeClaim(uid);
+    const isStopped = (): boolean =>
+      rig.log.some(({ fields }) => (fields as { reason?: string }).reason === `volume ${name} exists already`);
+    await rig.until('the stop', isStopped);
+    await clock.settle();
+    assert.equal(backend.fulfils.length, 1);
+    refusal.remove();
+    rig.api.delete(resource.volumes, { name });
+    await clock.advance(10_000);
+    await rig.until('the volume', () => rig.volume(name));
+    assert.equal(backend.fulfils.length, 2);
+  });
+
   test('does not let revoke and claim chase each other', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
