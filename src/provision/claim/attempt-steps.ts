@@ -67,6 +67,8 @@ export interface AttemptSteps {
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
   ): Promise<Attempt | 'nothing-to-do'>;
+  /** The cache shows a PersistentVolume of the claim's name, and the API server has none: its storage may be in use, or kept. */
+  volumeIsGone(uid: string): void;
   /** The checks before anything is planned. @throws when the claim must be requeued. */
   admit(options: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined>;
   /**

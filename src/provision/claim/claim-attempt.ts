@@ -241,6 +241,7 @@ export class ClaimAttempt {
       }
       return new Stopped('volume-exists', `volume ${volumeName} exists already`);
     }
+    if (isKnown) this.#options.steps.volumeIsGone(claimUid(claim));
     const unbound = volumes
       .byIndex(unboundForIndex, claimUid(claim))
       .find((volume) => volume.metadata.name !== volumeName && canBind(claim, volume));

@@ -121,6 +121,14 @@ export class RecordedSteps implements AttemptSteps {
   }
 
   /**
+   * A record that is begun now has no version. After a restore of etcd no history says what became of that volume: the cache still shows
+   * it, a server that has gone back never had it, and the proof, which begins with the record, would find nothing.
+   */
+  volumeIsGone(uid: string): void {
+    this.#options.intents.hadVolume(uid);
+  }
+
+  /**
    * The checks before a new volume is begun, besides those of `ClaimAttempt`.
    *
    * @returns that the claim has its volume or is gone, which the cache does not show yet.

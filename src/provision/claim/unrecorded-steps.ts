@@ -59,6 +59,10 @@ export class UnrecordedSteps implements AttemptSteps {
     else if (infeasible || state !== 'no-change') this.#kept.delete(claimUid(claim));
   }
 
+  volumeIsGone(): void {
+    // nothing is deleted because of a record
+  }
+
   /** The store has deleted the storage: nothing is in progress any more. */
   unsaved(claim: PersistentVolumeClaim): void {
     this.#kept.delete(claimUid(claim));

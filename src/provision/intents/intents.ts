@@ -56,7 +56,7 @@ export class Intents {
   readonly #options: IntentsOptions;
   readonly #open: IntentIndex;
   readonly #closed: RecentlyClosed;
-  /** UIDs of claims, until they are settled, whose closed intent may have had a PersistentVolume. */
+  /** UIDs of claims, until they are settled, which may have had a PersistentVolume, of a closed intent or of the past before a restore. */
   readonly #mayHaveHadVolume = new Set<string>();
 
   constructor(options: IntentsOptions) {
@@ -190,7 +190,12 @@ export class Intents {
     }
   }
 
-  /** Whether an earlier attempt of this process for the claim may have had a PersistentVolume. */
+  /** The claim may have had a PersistentVolume that is gone. */
+  hadVolume(uid: string): void {
+    this.#mayHaveHadVolume.add(uid);
+  }
+
+  /** Whether the claim may have had a PersistentVolume before its next attempt. */
   mayHaveHadVolume(uid: string): boolean {
     return this.#mayHaveHadVolume.has(uid);
   }

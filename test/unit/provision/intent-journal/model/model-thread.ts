@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { Focus } from './commands.ts';
+import type { CommandChoice, Focus } from './commands.ts';
 
 /** Which sequences are run, and with which guards. */
 export type ModelCheck = { numRuns: number; seed?: number } & (
-  | { focus: Focus }
+  | { focus: Focus | CommandChoice }
   | {
       /** The case of `brokenCases`. */
       without: string;
