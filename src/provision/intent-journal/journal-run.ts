@@ -1,8 +1,8 @@
 import type { JournalListener } from './intent-journal.ts';
 import type { JournalParts } from './journal-parts.ts';
-import { inParallel, type ShardReader } from './read-shards.ts';
+import { inParallel, type ShardReader, UnreadError } from './read-shards.ts';
 import { isReported, type RecordChanges } from './record-changes.ts';
-import { RequestFailures } from './request-failures.ts';
+import { isUnexpected, RequestFailures } from './request-failures.ts';
 import type { Shard } from './shard.ts';
 import type { WriteQueue } from './write-queue.ts';
 
@@ -29,6 +29,8 @@ export class JournalRun {
   #isOpen = false;
   #polledAtMs = 0;
   #renewedAtMs = 0;
+  /** Of the request of the last poll that failed as no request should, which is logged once; else empty. */
+  #pollError = '';
 
   constructor(options: JournalRunOptions) {
     this.#options = options;
@@ -124,7 +126,7 @@ export class JournalRun {
     return refusals.length === 0;
   }
 
-  /** Resumes the journal, if it can be written now. */
+  /** Resumes the journal, if it can be written now. @throws what is no failure of a request: the run ends. */
   async #retry(signal: AbortSignal): Promise<void> {
     const { state, status, queue } = this.#options;
     try {
@@ -136,8 +138,9 @@ export class JournalRun {
       status.start();
       await queue.flush(signal);
       if (status.isRunning && !signal.aborted) status.restore();
-    } catch {
-      // aborted, or ended: whoever waits for a record is rejected already
+    } catch (error) {
+      // whoever waits for a record is rejected already; anything else is no failure of a request, and ends the run
+      if (!signal.aborted && !this.#isOver) throw error;
     }
   }
 
@@ -161,14 +164,44 @@ export class JournalRun {
     for (const shard of state.all()) shard.renew(me, { dueMs: renewRecordMs, wallMs: clock.wallMs(), nowMs });
   }
 
-  /** @param isAlone - nobody else should write. */
+  /**
+   * What the requests throw is repeated with the next poll. Anything else is thrown, and ends the run, as it does at the start: what was
+   * read counts as known, and was perhaps not told to the listener.
+   *
+   * @param isAlone - nobody else should write.
+   */
   async #poll(isAlone: boolean, nowMs: number): Promise<void> {
     const { heartbeats, reader } = this.#options;
     this.#polledAtMs = nowMs;
     // where nobody else should write, only shards that no write of our own has lately shown to be unchanged
     const isDue = ({ writtenAtMs }: Shard): boolean => !isAlone || nowMs - writtenAtMs >= slowPollMs;
-    // nobody counts as silent while the shards cannot be read; the next write reports why
-    await reader.poll(nowMs, isDue).catch(() => heartbeats.restart(this.#nowMs));
+    try {
+      await reader.poll(nowMs, isDue);
+      this.#pollError = '';
+    } catch (error) {
+      if (this.#isOver) return;
+      if (!(error instanceof UnreadError)) throw error;
+      heartbeats.restart(this.#nowMs); // nobody counts as silent while the shards cannot be read
+      if (isUnexpected(error.cause)) this.#reportPoll(error.cause); // for others the next write reports why
+    }
+  }
+
+  /** Logs an error that no request should have; once, as it may come back with every poll. */
+  #reportPoll(error: unknown): void {
+    const text = String(error);
+    if (text === this.#pollError) return;
+    this.#pollError = text;
+    const { logger, namespace, lockName } = this.#options.journal;
+    logger.error(
+      { namespace, journal: `${lockName}-journal-0`, err: error },
+      'The intent journal could not be read again, which is tried again: this is probably a bug of this program',
+    );
+  }
+
+  /** Nothing is read or written any more. */
+  get #isOver(): boolean {
+    const { status } = this.#options;
+    return status.hasEnded || status.fencedOrEnded.aborted;
   }
 
   get #nowMs(): number {

@@ -6,7 +6,12 @@ import { parseShard } from './shard-contents.ts';
 import { maxShards } from './shard-header.ts';
 import type { ShardObject } from './shard-storage.ts';
 
-/** Reads shards outside of writes. Every method throws what the requests throw. */
+/** A shard could not be read: the cause is what the request has thrown. */
+export class UnreadError extends Error {
+  override readonly name = 'UnreadError';
+}
+
+/** Reads shards outside of writes. Every method but `poll` throws what the requests throw. */
 export class ShardReader {
   readonly #options: JournalParts & { changes: RecordChanges };
 
@@ -46,23 +51,33 @@ export class ShardReader {
     });
   }
 
-  async readUnread(): Promise<void> {
-    const { storage, state } = this.#options;
-    await inParallel(state.unread, async (number) => void this.#take(number, await storage.read(number)));
+  async readUnread(read = (number: number) => this.#options.storage.read(number)): Promise<void> {
+    await inParallel(this.#options.state.unread, async (number) => void this.#take(number, await read(number)));
   }
 
-  /** Reads again the shards that are due and not being written, to see what others have changed. */
+  /**
+   * Reads again the shards that are due and not being written, to see what others have changed.
+   *
+   * @throws {UnreadError} for a request that failed.
+   */
   async poll(nowMs: number, isDue: (shard: Shard) => boolean): Promise<void> {
+    const read = async (number: number): Promise<ShardObject | undefined> => {
+      try {
+        return await this.#options.storage.read(number);
+      } catch (error) {
+        throw new UnreadError(String(error), { cause: error });
+      }
+    };
     await inParallel(this.#options.state.all().filter(isDue), async (shard) => {
       if (shard.busy) return;
       shard.acquire();
       try {
-        this.#compare(shard, await this.#options.storage.read(shard.index), nowMs);
+        this.#compare(shard, await read(shard.index), nowMs);
       } finally {
         shard.release();
       }
     });
-    await this.readUnread();
+    await this.readUnread(read);
   }
 
   #compare(shard: Shard, object: ShardObject | undefined, nowMs: number): void {

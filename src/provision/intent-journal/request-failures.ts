@@ -88,6 +88,11 @@ function classifyFailure(error: unknown): Classified {
   return error instanceof ApiError || error instanceof TransportError ? 'transient' : 'unexpected';
 }
 
+/** Whether an error is neither one of the API server nor one of the connection, nor of what is stored: probably a bug in this program. */
+export function isUnexpected(error: unknown): boolean {
+  return classifyFailure(error) === 'unexpected';
+}
+
 /** The rule to add, where a missing permission is the cause. */
 export function missingRuleOf(error: Error): string | undefined {
   return error instanceof ForbiddenError && !error.isAdmission ? error.missingRule : undefined;

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { silentLogger } from '../../../../src/base/logger.ts';
+import { TransportError } from '../../../../src/kube/client/api-error.ts';
+import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
+import type { KubeObject } from '../../../../src/kube/kube-object.ts';
+import { clusterJournal } from '../../../../src/provision/intent-journal/cluster-journal.ts';
 import { ForeignIntentError } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
-import { never, recordOf, Rig, uidOf } from './rig.ts';
+import { never, recordOf, Rig, silentListener, uidOf } from './rig.ts';
 
 const shared = { exclusive: false };
 
@@ -49,6 +54,70 @@ test('the records of an earlier process that cannot run beside this one are take
   const passedMs = await clock.until(() => b.heard.includes('own claim-1'));
   assert.ok(passedMs < 10_000, `taken over after ${passedMs} ms`);
   assert.deepEqual(b.heard.toSorted(), ['foreign claim-2', 'own claim-1']);
+});
+
+/** Fails in the program itself, as a mistake would, when it reads. */
+class BrokenClient extends KubeClient {
+  error: Error | undefined;
+
+  override get<T extends KubeObject>(...args: Parameters<KubeClient['get']>): Promise<T> {
+    return this.error === undefined ? super.get(...args) : Promise.reject(this.error);
+  }
+}
+
+test('an error that no request should throw is logged once while others are followed, and nobody counts as silent', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const a = await rig.open({ ...shared, writer: 'a', clock });
+  await a.journal.put(recordOf(1), never);
+  const client = new BrokenClient({ transport: rig.process().transport, fieldManager: 'test' });
+  const b = await rig.open({ ...shared, writer: 'b', clock, client });
+  await a.stop();
+  const errors = (): string[] =>
+    b.log
+      .filter(({ level }) => level === 'error')
+      .map(({ message, fields }) => `${message}: ${(fields as { err?: Error }).err?.message}`);
+  const unread =
+    'The intent journal could not be read again, which is tried again: this is probably a bug of this program';
+  client.error = new TypeError('a mistake');
+  await clock.until(() => errors().length > 0);
+  await clock.advance(60_000);
+  client.error = new RangeError('another mistake');
+  await clock.until(() => errors().length > 1);
+  assert.deepEqual(errors(), [`${unread}: a mistake`, `${unread}: another mistake`]);
+  assert.deepEqual(b.heard, ['foreign claim-1']);
+  client.error = new TransportError('no route', { code: 'EHOSTUNREACH' });
+  await clock.advance(60_000);
+  assert.equal(errors().length, 2);
+  client.error = undefined;
+  await clock.until(() => b.heard.includes('own claim-1'));
+});
+
+test('an error of those who are told of the records of others ends the run', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock();
+  const a = await rig.open({ ...shared, writer: 'a', clock });
+  const { transport } = rig.process();
+  const b = clusterJournal({
+    ...shared,
+    writer: 'b',
+    client: new KubeClient({ transport, fieldManager: 'test' }),
+    namespace: 'ns',
+    lockName: 'lock',
+    isKnownProvisioner: () => true,
+    clock,
+    logger: silentLogger,
+  });
+  const mistake = new TypeError('a mistake');
+  let endedBy: unknown;
+  b.run(never).catch((error: unknown) => (endedBy = error));
+  const onFound = (): void => {
+    throw mistake;
+  };
+  await b.open({ ...silentListener, onFound }, never);
+  await a.journal.put(recordOf(1), never);
+  await clock.until(() => endedBy !== undefined);
+  assert.equal(endedBy, mistake);
 });
 
 test('a record that its owner closes is reported as gone', async () => {
