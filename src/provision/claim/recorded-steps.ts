@@ -135,13 +135,23 @@ export class RecordedSteps implements AttemptSteps {
    * @throws {NameInUseError} while another claim's volume of the name is in progress, {DrainingError} while none may be begun.
    */
   async admit({ claim, volumeName }: ProvisionOptions, signal: AbortSignal): Promise<Stopped | undefined> {
-    const { guard, intents, recentlyServedClaims, client, waits } = this.#options;
+    const { intents } = this.#options;
     try {
       intents.checkDrain();
       this.#checkName(claimUid(claim), volumeName);
     } catch (error) {
       throw this.#reportWaiting(claim, error);
     }
+    return this.#alreadyServed(claim, volumeName, signal);
+  }
+
+  /** Looks live whether a claim that was served lately, by whatever process, still wants a volume. @returns that it does not. */
+  async #alreadyServed(
+    claim: PersistentVolumeClaim,
+    volumeName: string,
+    signal: AbortSignal,
+  ): Promise<Stopped | undefined> {
+    const { guard, recentlyServedClaims, client, waits } = this.#options;
     if (!recentlyServedClaims.has(claimUid(claim))) return undefined;
     const wish = await guard.wish({ claim: namesOf(claim) }, signal);
     if (wish !== 'wanted') return new Stopped('served', 'the claim has its volume, or is gone');
@@ -174,6 +184,15 @@ export class RecordedSteps implements AttemptSteps {
     if (cached === undefined || nodeName(cached) !== intent.plannedNode) {
       intents.close(intent);
       return cached === undefined ? claimGone : new Stopped('node-changed', 'another node was selected meanwhile');
+    }
+    // a record of another process may have ended after `admit` had looked: that process has served the claim, or given it up
+    const served = await this.#alreadyServed(claim, options.volumeName, signal).catch((error: unknown) => {
+      intents.close(intent);
+      throw error;
+    });
+    if (served !== undefined) {
+      intents.close(intent);
+      return served;
     }
     return this.#create(intent, signal);
   }
