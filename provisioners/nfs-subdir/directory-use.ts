@@ -60,8 +60,13 @@ function names(text: string): string[] {
   return path.posix.resolve('/', text).split('/').filter(Boolean);
 }
 
+/** Some shares ignore case, and some the composition of letters. */
 function beginsWith(longer: VolumePath, start: VolumePath): boolean {
-  return start.every((name, index) => longer[index] === name);
+  return start.every((name, index) => folded(longer[index] ?? '') === folded(name));
+}
+
+function folded(text: string): string {
+  return text.normalize('NFC').toLowerCase();
 }
 
 /**
@@ -92,6 +97,7 @@ function endsOf(parts: VolumePath): VolumePath[] {
 /** Keys of Kubernetes itself say nothing of the storage. */
 const ownKeys = /(^|\.)(storage\.kubernetes\.io|storage\.k8s\.io)\//;
 const serverKeys = /server|host|addr|endpoint|\bip\b/;
+const smbSource = /^(\/\/|\\\\)[^/\\]/;
 const blockWords = /\b(iscsi|iqn|nvme|nqn|fc)\b/i;
 /** The name of a PersistentVolume that was made for a claim: nothing else has it by chance. */
 const uniqueName = /pvc-[0-9a-f]{8}-[0-9a-f]{4}-/;
@@ -112,15 +118,33 @@ function usedByDriver({ spec }: PersistentVolume, { handle, values }: DriverTerm
   );
   const inShare =
     share.length === 0 ? [] : ends.filter((end) => beginsWith(end, share)).map((end) => end.slice(share.length));
-  const namesExport = inShare.some((directory) => directory.length === 0);
+  const subdirs = (values.get('subdir') ?? []).filter((subdir) => !subdir.includes('${')).map(names);
+  const directories = [...inShare, ...(inShare.length === 0 ? [] : subdirs)].filter(({ length }) => length > 0);
+  const isOnServer = entries.some(([key = '']) => serverKeys.test(key));
+  const namesExport =
+    inShare.some(({ length }) => length === 0) &&
+    !texts.some((text) => smbSource.test(text)) && // that is the whole place
+    (mentionsServer || texts.some((text) => isMountOf(text, share, isOnServer)));
   const isKnown = mentionsServer || namesExport;
   const mentioned = ends.filter(([first = '']) => isKnown || uniqueName.test(first));
   const isBlock = spec.volumeMode === 'Block' || blockWords.test([handle, ...entries.flat()].join(' '));
   return {
-    directories: inShare.filter((directory) => directory.length > 0),
+    directories,
     mentioned,
-    isUnclear: namesExport || (mentionsServer && !isBlock && texts.length === 0),
+    isUnclear: (namesExport && directories.length === 0) || (mentionsServer && !isBlock && texts.length === 0),
   };
+}
+
+/**
+ * Whether the text says nothing but where the export is, so that the volume is a directory in it that is not named. Many exports have a
+ * short name, such as `/data`, which disks, pools and shares of others have, too: such a name at the end of another path is no sign.
+ *
+ * @param isOnServer - the server is in another text.
+ */
+function isMountOf(text: string, share: VolumePath, isOnServer: boolean): boolean {
+  const place = text.replace(/^(\w+:\/\/[^/]*|[^/]*:(?=\/))/, '');
+  const isMount = place.startsWith('/') && (place !== text || isOnServer);
+  return isMount && names(place).length === share.length && beginsWith(names(place), share);
 }
 
 function wordsIn(text: string): string[] {
@@ -149,14 +173,14 @@ function hostOf(text: string): string {
 /** What any directory of the export may be used by. No path of a volume begins with two slashes. */
 const unclearKey = '//';
 
-/** Found by `keysOfHolders`. Some shares ignore case, and some the composition of letters. */
+/** Found by `keysOfHolders`. */
 function keyOf(directory: VolumePath): string {
   return insideKey(directory.join('/'));
 }
 
 /** Under this a volume is found that has the directory or lies in it. */
 export function insideKey(directory: string): string {
-  return directory.normalize('NFC').toLowerCase();
+  return folded(directory);
 }
 
 /** No path of a volume begins with a slash. */

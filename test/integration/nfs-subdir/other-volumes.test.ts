@@ -44,6 +44,7 @@ const users: Kind[] = [
   { what: 'an NFS volume with dots', spec: nfs('/exp/./other/../team/x/.') },
   { what: 'an NFS volume with a line feed in a directory below', spec: nfs('/exp/team/x/\n') },
   { what: 'an NFS volume in another case', spec: nfs('/exp/Team/X') },
+  { what: 'an NFS volume of the export in another case', spec: nfs('/EXP/team/x') },
   { what: 'an NFS volume by the address of the server', spec: nfs('/exp/team/x', '10.0.0.5') },
   { what: 'an NFS volume by the full name of the server', spec: nfs('/exp/team/x', 'srv.example.com') },
   { what: 'an NFS volume by an IPv6 address', spec: nfs('/exp/team/x', '[fd00::5]') },
@@ -99,6 +100,22 @@ const users: Kind[] = [
   { what: 'another driver with its handle', spec: csi(undefined, 'srv:/exp/team/x', 'files.example.com') },
   { what: 'another driver with the export alone', spec: csi({ export: 'srv:/exp' }, 'volume-1', 'files.example.com') },
   {
+    what: 'another driver with the export alone, by another name of the server',
+    spec: csi({ source: 'nas.example.com:/exp/' }, 'volume-1', 'files.example.com'),
+  },
+  {
+    what: 'another driver with the export and another name of the server',
+    spec: csi({ host: 'nas', path: '/exp' }, 'volume-1', 'files.example.com'),
+  },
+  {
+    what: 'another driver with the export at the end of its handle, on the server',
+    spec: csi(undefined, 'files/srv/exp', 'files.example.com'),
+  },
+  {
+    what: 'an SMB share of the same folder',
+    spec: csi({ source: '//nas/exp', subDir: 'team/x' }, 'nas/exp#team#x#', 'smb.csi.k8s.io'),
+  },
+  {
     what: 'another driver with the server alone',
     spec: csi({ nasAddr: 'srv.example.com' }, 'volume-1', 'files.example.com'),
   },
@@ -133,6 +150,25 @@ const others: Kind[] = [
   {
     what: 'a block volume of the server',
     spec: { ...csi({ address: 'srv' }, 'x', 'files.example.com'), volumeMode: 'Block' },
+  },
+  {
+    what: 'a file share of a cloud that is called as the export',
+    spec: csi({ ip: '10.9.0.2', volume: 'exp' }, 'modeInstance/zone/pvc-1/exp', 'filestore.csi.storage.gke.io'),
+  },
+  {
+    what: 'a disk that is called as the export',
+    spec: csi(undefined, 'projects/p/disks/exp', 'pd.csi.storage.gke.io'),
+  },
+  {
+    what: 'a bucket that is called as the export',
+    spec: csi({ server: 's3' }, 'rg#account#exp#', 'file.csi.azure.com'),
+  },
+  { what: 'a pool that is called as the export', spec: csi({ pool: 'tank/exp' }, 'v', 'local.csi.openebs.io') },
+  { what: 'a path without a server', spec: csi({ rootPath: '/exp' }, 'v', 'cephfs.csi.ceph.com') },
+  { what: 'a whole SMB share', spec: csi({ source: '//srv/exp' }, 'srv/exp##', 'smb.csi.k8s.io') },
+  {
+    what: 'a directory of an SMB share',
+    spec: csi({ source: '//srv/exp', subDir: 'pvc-7' }, 'srv/exp#pvc-7#u#', 'smb.csi.k8s.io'),
   },
   { what: 'a hostPath', spec: { hostPath: { path: '/mnt/exp/team/x' } } },
   { what: 'what an administrator states', spec: nfs('/exp/team/x', 'nas2'), annotations: { [directoryKey]: 'none' } },
