@@ -97,6 +97,8 @@ function endsOf(parts: VolumePath): VolumePath[] {
 /** Keys of Kubernetes itself say nothing of the storage. */
 const ownKeys = /(^|\.)(storage\.kubernetes\.io|storage\.k8s\.io)\//;
 const serverKeys = /server|host|addr|endpoint|\bip\b/;
+/** A text of more is no path, but may have some in it: to take it apart would need much time and memory. */
+const maxNames = 100;
 const smbSource = /^(\/\/|\\\\)[^/\\]/;
 const blockWords = /\b(iscsi|iqn|nvme|nqn|fc)\b/i;
 /** The name of a PersistentVolume that was made for a claim: nothing else has it by chance. */
@@ -107,15 +109,16 @@ function usedByDriver({ spec }: PersistentVolume, { handle, values }: DriverTerm
   const entries = [...values]
     .filter(([key]) => !ownKeys.test(key))
     .flatMap(([key, all]) => all.map((text) => [key, text]));
-  const mentionsServer =
-    wordsIn(handle).some((word) => isSameServer(word, export_.server)) ||
-    entries.some(([key = '', text = '']) =>
-      wordsIn(text).some((word) => isSameServer(word, export_.server, { byShortName: serverKeys.test(key) })),
-    );
+  const isServerIn = ([key = '', text = '']: string[]): boolean => {
+    const byKey = serverKeys.test(key);
+    if (!byKey && !/[.:]/.test(export_.server) && !/[/\\:]/.test(text)) return false; // such as `nfs`, which is also a protocol
+    return wordsIn(text).some((word) => isSameServer(word, export_.server, { byShortName: byKey }));
+  };
+  const mentionsServer = wordsIn(handle).some((word) => isSameServer(word, export_.server)) || entries.some(isServerIn);
   const texts = [handle, ...entries.map(([, text = '']) => text)].filter((text) => /[/\\#]/.test(text));
-  const ends = texts.flatMap((text) =>
-    endsOf(text.split(/[/\\:#,;=?&\s]+/).filter((name) => name !== '' && name !== '.')),
-  );
+  const split = texts.map((text) => text.split(/[/\\:#,;=?&\s]+/).filter((name) => name !== '' && name !== '.'));
+  const ends = split.filter(({ length }) => length <= maxNames).flatMap(endsOf);
+  const isTooLong = split.some((all) => all.length > maxNames && (mentionsServer || contains(all, share)));
   const inShare =
     share.length === 0 ? [] : ends.filter((end) => beginsWith(end, share)).map((end) => end.slice(share.length));
   const subdirs = (values.get('subdir') ?? []).filter((subdir) => !subdir.includes('${')).map(names);
@@ -131,8 +134,13 @@ function usedByDriver({ spec }: PersistentVolume, { handle, values }: DriverTerm
   return {
     directories,
     mentioned,
-    isUnclear: (namesExport && directories.length === 0) || (mentionsServer && !isBlock && texts.length === 0),
+    isUnclear:
+      isTooLong || (namesExport && directories.length === 0) || (mentionsServer && !isBlock && texts.length === 0),
   };
+}
+
+function contains(all: VolumePath, share: VolumePath): boolean {
+  return share.length > 0 && all.some((_name, index) => beginsWith(all.slice(index, index + share.length), share));
 }
 
 /**

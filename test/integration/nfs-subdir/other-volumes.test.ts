@@ -112,6 +112,14 @@ const users: Kind[] = [
     spec: csi(undefined, 'files/srv/exp', 'files.example.com'),
   },
   {
+    what: 'another driver with a long text in which the export is',
+    spec: csi({ config: `${'a/'.repeat(30_000)},/exp/team/x` }, 'v', 'files.example.com'),
+  },
+  {
+    what: 'another driver with a long text and the server',
+    spec: csi({ config: 'a/'.repeat(30_000), address: 'srv' }, 'v', 'files.example.com'),
+  },
+  {
     what: 'an SMB share of the same folder',
     spec: csi({ source: '//nas/exp', subDir: 'team/x' }, 'nas/exp#team#x#', 'smb.csi.k8s.io'),
   },
@@ -165,6 +173,14 @@ const others: Kind[] = [
   },
   { what: 'a pool that is called as the export', spec: csi({ pool: 'tank/exp' }, 'v', 'local.csi.openebs.io') },
   { what: 'a path without a server', spec: csi({ rootPath: '/exp' }, 'v', 'cephfs.csi.ceph.com') },
+  {
+    what: 'another driver with a long text',
+    spec: csi({ config: 'a/'.repeat(30_000) }, 'v', 'files.example.com'),
+  },
+  {
+    what: 'another driver whose protocol is called as the server',
+    spec: csi({ protocol: 'SRV', mode: 'srv' }, 'v', 'files.example.com'),
+  },
   { what: 'a whole SMB share', spec: csi({ source: '//srv/exp' }, 'srv/exp##', 'smb.csi.k8s.io') },
   {
     what: 'a directory of an SMB share',
