@@ -116,7 +116,7 @@ function usedByDriver({ spec }: PersistentVolume, { handle, values }: DriverTerm
   };
   const mentionsServer = wordsIn(handle).some((word) => isSameServer(word, export_.server)) || entries.some(isServerIn);
   const texts = [handle, ...entries.map(([, text = '']) => text)].filter((text) => /[/\\#]/.test(text));
-  const split = texts.map((text) => text.split(/[/\\:#,;=?&\s]+/).filter((name) => name !== '' && name !== '.'));
+  const split = texts.flatMap(namesIn);
   const ends = split.filter(({ length }) => length <= maxNames).flatMap(endsOf);
   const isTooLong = split.some((all) => all.length > maxNames && (mentionsServer || contains(all, share)));
   const inShare =
@@ -127,7 +127,7 @@ function usedByDriver({ spec }: PersistentVolume, { handle, values }: DriverTerm
   const namesExport =
     inShare.some(({ length }) => length === 0) &&
     !texts.some((text) => smbSource.test(text)) && // that is the whole place
-    (mentionsServer || texts.some((text) => isMountOf(text, share, isOnServer)));
+    (mentionsServer || share.length > 1 || texts.some((text) => isMountOf(text, share, isOnServer)));
   const isKnown = mentionsServer || namesExport;
   const mentioned = ends.filter(([first = '']) => isKnown || uniqueName.test(first));
   const isBlock = spec.volumeMode === 'Block' || blockWords.test([handle, ...entries.flat()].join(' '));
@@ -143,8 +143,29 @@ function contains(all: VolumePath, share: VolumePath): boolean {
   return share.length > 0 && all.some((_name, index) => beginsWith(all.slice(index, index + share.length), share));
 }
 
+/** The names in a text, in each way in which a path may be written in it. */
+function namesIn(text: string): string[][] {
+  const plain = decoded(text);
+  const bare = [...new Set([text, plain, plain.replaceAll(/["'()[\]{}<>|]/g, ' ')])];
+  const all = bare.flatMap((each) => {
+    const words = each.split(/[/\\:#,;=?&\s]+/);
+    return /[:#,;=?&\s]/.test(each) ? [words, each.split('/')] : [words];
+  });
+  const named = all.map((each) => each.filter((name) => name !== '' && name !== '.'));
+  const climbing = named.filter((each) => each.includes('..'));
+  return [...named, ...climbing.map((each) => path.posix.normalize(each.join('/')).split('/'))];
+}
+
+function decoded(text: string): string {
+  try {
+    return text.includes('%') ? decodeURIComponent(text) : text;
+  } catch {
+    return text;
+  }
+}
+
 /**
- * Whether the text says nothing but where the export is, so that the volume is a directory in it that is not named. Many exports have a
+ * Whether the text says nothing but where the export is, so that the volume is a directory in it that is not named. Many exports have one
  * short name, such as `/data`, which disks, pools and shares of others have, too: such a name at the end of another path is no sign.
  *
  * @param isOnServer - the server is in another text.

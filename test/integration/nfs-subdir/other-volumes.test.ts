@@ -111,6 +111,16 @@ const users: Kind[] = [
     what: 'another driver with the export at the end of its handle, on the server',
     spec: csi(undefined, 'files/srv/exp', 'files.example.com'),
   },
+  ...[
+    'nfs://srv/exp/te%61m/x',
+    'srv:/exp/other/../team/x',
+    '"/exp/team/x"',
+    '{"server":"nas","path":"/exp/team/x"}',
+    '[/exp/team/x]',
+    'nas:/exp/team/x y',
+    '/exp/team/x;y',
+    'nas:/exp/team/x,vers=4.1',
+  ].map((mount) => ({ what: `another driver with ${mount}`, spec: csi({ mount }, 'v', 'files.example.com') })),
   {
     what: 'another driver with a long text in which the export is',
     spec: csi({ config: `${'a/'.repeat(30_000)},/exp/team/x` }, 'v', 'files.example.com'),
