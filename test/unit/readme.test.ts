@@ -53,7 +53,18 @@ const otherFlags = new Set([
   ], // our scripts
   ...['--bundle', '--certificate-identity', '--certificate-oidc-issuer', '--ignore-missing', '--repo'], // to verify a release
   ...['--pod', '--container', '--driver'], // the kubectl plugin
-  ...['--no-election', '--bundle', '--claims', '--cluster', '--kills', '--logs', '--only', '--seed', '--without'],
+  ...[
+    '--no-election',
+    '--bundle',
+    '--claims',
+    '--cluster',
+    '--kills',
+    '--logs',
+    '--only',
+    '--seed',
+    '--without',
+    '--together',
+  ],
   '--minutes',
   ...['--api-minutes', '--journal', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short', '--program'],
   '--test-name-pattern', // npm test
