@@ -7,16 +7,26 @@ import { AtomicFile } from './atomic-file.ts';
  */
 export interface Identity {
   readonly id: string;
-  /** Writes a new identity into the file: to be awaited before the first volume gets it. Safe to repeat. */
+  readonly file: string;
+  /** Writes a new identity into the file, unless it is there: to be awaited before a volume gets it. Safe to repeat. */
   keep(): Promise<void>;
 }
 
 /** Reads the file, or generates an identity, which is not written yet. */
 export async function ownIdentity(file: string): Promise<Identity> {
   const known = await knownIdentity(file);
-  if (known !== undefined) return { id: known, keep: () => Promise.resolve() };
+  if (known !== undefined) return { id: known, file, keep: () => Promise.resolve() };
   const id = randomUUID();
-  return { id, keep: () => new AtomicFile(file).write(id) };
+  let kept: Promise<void> | undefined;
+  const write = async (): Promise<void> => {
+    try {
+      await new AtomicFile(file).write(id);
+    } catch (error) {
+      kept = undefined; // the next call tries again
+      throw error;
+    }
+  };
+  return { id, file, keep: () => (kept ??= write()) };
 }
 
 /** The identity that the file has; undefined where there is none. */

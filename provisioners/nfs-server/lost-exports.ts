@@ -2,14 +2,17 @@
 import type { Logger, PersistentVolume, Recorder } from '../../src/index.ts';
 import type { Exports } from './exports.ts';
 import type { LostExport } from './exports-file.ts';
+import type { Identity } from './identity-file.ts';
 import type { OwnVolumes } from './own-volumes.ts';
 import { PendingNames } from './pending-names.ts';
 import { recordedExport } from './recorded-export.ts';
 import type { VolumeDirectories } from './volume-directory.ts';
+import { identityOf } from './volume-object.ts';
 import { VolumeProblems } from './volume-problems.ts';
 
 export interface LostExportsOptions {
-  volumes: Pick<OwnVolumes, 'get' | 'names' | 'run' | 'synced'>;
+  volumes: Pick<OwnVolumes, 'get' | 'names' | 'other' | 'otherNames' | 'reserveIds' | 'run' | 'synced'>;
+  identity: Pick<Identity, 'id' | 'file'>;
   exports: Pick<Exports, 'isServed' | 'restore'>;
   directories: VolumeDirectories;
   recorder: Recorder;
@@ -34,6 +37,8 @@ export class LostExports {
   readonly #pending: PendingNames;
   /** Why volumes are not exported. */
   readonly #problems: VolumeProblems;
+  /** Volumes whose data is here, and which name another identity. */
+  readonly #strange: VolumeProblems;
   /** Directories that are being removed, or have been. */
   readonly #leaving = new Set<string>();
   readonly #restored = Promise.withResolvers<undefined>();
@@ -42,6 +47,11 @@ export class LostExports {
     this.#options = options;
     this.#pending = new PendingNames(options);
     this.#problems = new VolumeProblems({ ...options, reason: 'NotExported', text: 'The volume is not exported' });
+    this.#strange = new VolumeProblems({
+      ...options,
+      reason: 'OtherIdentity',
+      text: 'The volume is neither deleted nor restored',
+    });
   }
 
   /** PersistentVolumes of this provisioner that are not exported. */
@@ -73,7 +83,8 @@ export class LostExports {
 
   /** The server has been restarted, or the file has been read: all volumes are checked. */
   lookAtAll(): void {
-    this.#pending.add(...this.#options.volumes.names);
+    const { volumes } = this.#options;
+    this.#pending.add(...volumes.names, ...volumes.otherNames);
   }
 
   /** Resolves once all volumes were checked for the first time. @throws when that takes too long. */
@@ -109,7 +120,7 @@ export class LostExports {
   }
 
   async #checkQuietly(stop: AbortSignal): Promise<void> {
-    const names = new Set([...this.#pending.take(), ...this.#problems.names]);
+    const names = new Set([...this.#pending.take(), ...this.#problems.names, ...this.#strange.names]);
     try {
       await this.#check(names, stop);
     } catch (err) {
@@ -121,6 +132,7 @@ export class LostExports {
   async #check(names: ReadonlySet<string>, stop: AbortSignal): Promise<void> {
     const { volumes, exports, checkDisk, logger } = this.#options;
     checkDisk();
+    await this.#checkIdentities(names);
     const lost = new Map<PersistentVolume, LostExport>();
     for (const name of names) {
       const volume = volumes.get(name);
@@ -135,6 +147,32 @@ export class LostExports {
     const restored = lost.size - failures.size;
     if (restored > 0)
       logger.warn({ exports: restored }, 'Exports that were lost have been restored from PersistentVolumes');
+  }
+
+  /** Volumes of another identity whose data is here: that of this export directory has been lost, and nobody deletes them. */
+  async #checkIdentities(names: ReadonlySet<string>): Promise<void> {
+    const { volumes, directories, identity, logger } = this.#options;
+    const found = new Map<string, string[]>();
+    for (const name of names) {
+      const volume = volumes.other(name);
+      const directory = volume?.spec.nfs?.path ?? '';
+      if (volume === undefined || !(await directories.isDirectory(directory))) {
+        this.#strange.forget(name);
+        continue;
+      }
+      volumes.reserveIds(name);
+      const other = identityOf(volume) ?? '';
+      const problem =
+        `its data is in ${directory}, but it names the identity ${other}, and this provisioner has ${identity.id}; ` +
+        `write ${other} into ${identity.file} and restart nfs-provisioner, or, if volumes have the new identity already, ` +
+        `set the annotation Provisioner_Id of this volume to ${identity.id}`;
+      if (this.#strange.report(volume, problem)) found.set(other, [...(found.get(other) ?? []), name]);
+    }
+    for (const [other, [volume, ...more]] of found)
+      logger.warn(
+        { file: identity.file, identity: identity.id, lost: other, volumes: 1 + more.length, volume },
+        'PersistentVolumes with data in the export directory name another identity; write that into the identity file and restart',
+      );
   }
 
   /** What is to be restored for the volume; undefined when there is nothing to do, or nothing can be done. */

@@ -28,6 +28,8 @@ import { planVolume, prefixed, type VolumePlan } from './volume-plan.ts';
 export interface NfsProvisionerOptions {
   /** Names us on volumes. */
   identity: string;
+  /** Resolves once the identity is on the disk, and survives this process. */
+  keepIdentity: () => Promise<void>;
   directories: VolumeDirectories;
   exports: Exports;
   lostExports: Pick<LostExports, 'coming' | 'leaving' | 'whenRestored'>;
@@ -84,6 +86,10 @@ export class NfsProvisioner implements Recoverable {
   async plan(options: ProvisionOptions, { signal }: ProvisionContext): Promise<VolumePlan> {
     const { identity, gids, directories, exports } = this.#options;
     this.#checkDisk();
+    await this.#options.keepIdentity().catch((cause: unknown) => {
+      const message = `error writing the identity file: ${(cause as Error).message}`;
+      throw new ProvisionError(message, { state: 'no-change', cause });
+    });
     const isMade = exports.find(directories.of(options.volumeName)) !== undefined;
     const freeBytes = async (): Promise<bigint> => (isMade ? 2n ** 63n : directories.freeBytes());
     const plan = await planVolume(options, { identity, gids, freeBytes, signal });

@@ -9,12 +9,14 @@ import {
 import { Informer, Tombstone } from '../../src/kube.ts';
 import { exportIdOf } from './recorded-export.ts';
 import { projectIdOf } from './recorded-quota.ts';
+import type { VolumeDirectories } from './volume-directory.ts';
 import { identityOf } from './volume-object.ts';
 
 export interface OwnVolumesOptions {
   transport: Transport;
   /** What the annotation `Provisioner_Id` of the volumes is. The name of the provisioner does not count, as it may be changed. */
   identity: string;
+  directories: Pick<VolumeDirectories, 'isVolume'>;
   /** The volume is new, or what it names has changed. */
   onChange: (name: string) => void;
   logger: Logger;
@@ -22,22 +24,29 @@ export interface OwnVolumesOptions {
 
 const readAnnotations = ['Provisioner_Id', 'Export_Id', 'EXPORT_block', 'Project_Id'] as const;
 
-/** Follows all PersistentVolumes, and keeps those of this provisioner; of others only the name. */
+/**
+ * Follows all PersistentVolumes, and keeps those of this provisioner, and those of another identity that may have been of this
+ * provisioner; of others only the name.
+ */
 export class OwnVolumes {
   readonly #options: OwnVolumesOptions;
   readonly #informer: Informer<PersistentVolume>;
   readonly #own = new Map<string, PersistentVolume>();
+  /** Those of another identity with a path that a volume has here. Their data may be here, or on the disk of another provisioner. */
+  readonly #others = new Map<string, PersistentVolume>();
+  /** Names of others whose data is here: their ids are not given to new volumes. */
+  readonly #reserved = new Set<string>();
   /** The number of volumes that name each id. */
   readonly #exportIds = new Map<number, number>();
   readonly #projectIds = new Map<number, number>();
 
   constructor(options: OwnVolumesOptions) {
     this.#options = options;
-    const { transport, identity, logger } = options;
+    const { transport, identity, directories, logger } = options;
     this.#informer = new Informer({
       transport,
       resource: persistentVolumes,
-      transform: (object) => reduced(object as PersistentVolume, identity),
+      transform: (object) => reduced(object as PersistentVolume, { identity, directories }),
       sameContent: (old, volume) => contentOf(old) === contentOf(volume),
       logger,
     });
@@ -66,6 +75,23 @@ export class OwnVolumes {
     return this.#own.keys();
   }
 
+  /** A volume of another identity, with a path that a volume has here. */
+  other(name: string): PersistentVolume | undefined {
+    return this.#others.get(name);
+  }
+
+  get otherNames(): Iterable<string> {
+    return this.#others.keys();
+  }
+
+  /** The data of the other volume is here: its ids are given to no new volume while it exists. Safe to repeat. */
+  reserveIds(name: string): void {
+    const other = this.#others.get(name);
+    if (other === undefined || this.#reserved.has(name)) return;
+    this.#reserved.add(name);
+    this.#count(other, 1);
+  }
+
   /** Whether a volume names the export id. */
   hasId(id: number): boolean {
     return this.#exportIds.has(id);
@@ -79,18 +105,26 @@ export class OwnVolumes {
   #set(volume: PersistentVolume): void {
     const { identity, onChange } = this.#options;
     const { name } = volume.metadata;
+    const wasReserved = this.#reserved.has(name);
     this.#delete(name);
-    if (identityOf(volume) !== identity) return;
-    this.#own.set(name, volume);
-    this.#count(volume, 1);
+    if (identityOf(volume) === identity) {
+      this.#own.set(name, volume);
+      this.#count(volume, 1);
+    } else if (volume.spec.nfs !== undefined) {
+      this.#others.set(name, volume);
+      if (wasReserved) this.reserveIds(name);
+    } else return;
     onChange(name);
   }
 
   #delete(name: string): void {
-    const known = this.#own.get(name);
+    const own = this.#own.get(name);
+    const known = own ?? this.#others.get(name);
     if (known === undefined) return;
+    if (own !== undefined || this.#reserved.has(name)) this.#count(known, -1);
     this.#own.delete(name);
-    this.#count(known, -1);
+    this.#others.delete(name);
+    this.#reserved.delete(name);
     this.#options.onChange(name);
   }
 
@@ -107,7 +141,10 @@ function count(counts: Map<number, number>, id: number | undefined, change: 1 | 
   else counts.delete(id);
 }
 
-function reduced(volume: PersistentVolume, identity: string): PersistentVolume {
+function reduced(
+  volume: PersistentVolume,
+  { identity, directories }: Pick<OwnVolumesOptions, 'identity' | 'directories'>,
+): PersistentVolume {
   const { metadata, spec, status } = volume;
   const { name, uid, resourceVersion } = metadata;
   const kept: KubeObject['metadata'] = {
@@ -115,7 +152,9 @@ function reduced(volume: PersistentVolume, identity: string): PersistentVolume {
     ...(uid !== undefined && { uid }),
     ...(resourceVersion !== undefined && { resourceVersion }),
   };
-  if (identityOf(volume) !== identity) return { metadata: kept, spec: {} };
+  const owner = identityOf(volume);
+  const isOther = owner !== undefined && directories.isVolume(spec.nfs?.path ?? '');
+  if (owner !== identity && !isOther) return { metadata: kept, spec: {} };
   const given = metadata.annotations ?? {};
   const keys = readAnnotations.filter((key) => Object.hasOwn(given, key));
   const annotations = Object.fromEntries(keys.map((key) => [key, given[key] ?? '']));

@@ -81,6 +81,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
   const ownVolumes = new OwnVolumes({
     transport,
     identity: identity.id,
+    directories,
     onChange: (name) => {
       late.lost?.changed(name);
       late.quotas?.changed(name);
@@ -109,6 +110,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
   });
   const lostExports = new LostExports({
     volumes: ownVolumes,
+    identity,
     exports,
     directories,
     recorder,
@@ -158,9 +160,17 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
     runProvisioner({
       provisionerName,
       provisioner: async ({ client, recorder, volumes }) => {
-        await identity.keep();
+        await identity
+          .keep()
+          .catch((err: unknown) =>
+            logger.warn(
+              { file: identity.file, err },
+              'The identity file could not be written; no volume is created before it is',
+            ),
+          );
         return new NfsProvisioner({
           identity: identity.id,
+          keepIdentity: () => identity.keep(),
           directories,
           exports,
           lostExports,

@@ -27,14 +27,18 @@ export class VolumeProblems {
     this.#problems.delete(name);
   }
 
-  /** @param problem - undefined: it is solved. */
-  report({ metadata: { name, uid } }: PersistentVolume, problem: string | undefined): void {
+  /**
+   * @param problem - undefined: it is solved.
+   * @returns whether the problem is a new one.
+   */
+  report({ metadata: { name, uid } }: PersistentVolume, problem: string | undefined): boolean {
     const { recorder, reason, text } = this.#options;
     const known = this.#problems.get(name);
     if (problem === undefined) this.#problems.delete(name);
     else this.#problems.set(name, problem);
-    if (problem === undefined || problem === known) return;
+    if (problem === undefined || problem === known) return false;
     const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
     recorder.event(about, 'Warning', reason, `${text}: ${problem}`, { once: true });
+    return true;
   }
 }

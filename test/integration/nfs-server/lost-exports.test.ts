@@ -14,6 +14,7 @@ import { OwnVolumes } from '../../../provisioners/nfs-server/own-volumes.ts';
 import { VolumeDirectories } from '../../../provisioners/nfs-server/volume-directory.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { ServerInMemory } from './server-in-memory.ts';
 
 const base = defaultConfig({ recoveryRoot: '/export', nfsV3: true });
@@ -25,11 +26,13 @@ describe('exports that were lost', () => {
   let server: ServerInMemory;
   let client: KubeClient;
   let sandbox: Sandbox;
+  let log: LogLine[];
   const config = (): string => path.join(root, 'vfs.conf');
   const ids = async (): Promise<number[]> => exportsIn(await readFile(config(), 'utf8')).map(({ id }) => id);
 
   beforeEach(async () => {
     stack = new AsyncDisposableStack();
+    log = [];
     root = await mkdtemp(path.join(tmpdir(), 'lost-'));
     stack.defer(() => rm(root, { recursive: true }));
     await writeFile(config(), base);
@@ -44,12 +47,13 @@ describe('exports that were lost', () => {
   const start = async (
     isServing = () => true,
     checkDisk: () => void = () => undefined,
-  ): Promise<{ lost: LostExports; exports: Exports }> => {
+  ): Promise<{ lost: LostExports; exports: Exports; own: OwnVolumes }> => {
     const transport = stack.use(connect({ kubeconfig: sandbox.kubeconfig }));
     const directories = new VolumeDirectories(root);
     const own = new OwnVolumes({
       transport,
       identity: 'me',
+      directories,
       onChange: (name) => lost.changed(name),
       logger: silentLogger,
     });
@@ -63,12 +67,13 @@ describe('exports that were lost', () => {
     const recorder = stack.use(new EventRecorder({ client, component: 'test', logger: silentLogger }));
     const options = {
       volumes: own,
+      identity: { id: 'me', file: '/export/nfs-provisioner.identity' },
       exports,
       directories,
       recorder,
       isServing,
       checkDisk,
-      logger: silentLogger,
+      logger: recordedLogger(log),
       retryMs: 200,
     };
     const lost: LostExports = new LostExports(options);
@@ -77,11 +82,11 @@ describe('exports that were lost', () => {
     stack.defer(() => running);
     stack.defer(() => stop.abort());
     if (isServing()) await lost.whenRestored(AbortSignal.timeout(60_000));
-    return { lost, exports };
+    return { lost, exports, own };
   };
   const createVolume = async (
     name: string,
-    { id, identity = 'me', squash = 'no_root_squash', directory = true }: VolumeOptions,
+    { id, identity = 'me', squash = 'no_root_squash', directory = true, more = {} }: VolumeOptions,
   ): Promise<PersistentVolume> => {
     const nfs = { server: '10.0.0.1', path: path.join(root, name) };
     if (directory) await mkdir(nfs.path);
@@ -89,7 +94,10 @@ describe('exports that were lost', () => {
     return await client.create<PersistentVolume>(persistentVolumes, {
       apiVersion: 'v1',
       kind: 'PersistentVolume',
-      metadata: { name, annotations: { Provisioner_Id: identity, Export_Id: String(id), EXPORT_block: block } },
+      metadata: {
+        name,
+        annotations: { Provisioner_Id: identity, Export_Id: String(id), EXPORT_block: block, ...more },
+      },
       spec: {
         nfs,
         capacity: { storage: '1Mi' },
@@ -122,12 +130,60 @@ describe('exports that were lost', () => {
 
   test('come back when a volume of ours is seen that is not exported, without the others', async () => {
     const { exports } = await start();
-    await createVolume('pvc-other', { id: 3, identity: 'another' });
+    await createVolume('pvc-other', { id: 3, identity: 'another', directory: false }); // its disk is another one
     await createVolume('pvc-a', { id: 2 });
     await eventually(() => assert.ok(exports.isServed(path.join(root, 'pvc-a'))));
     assert.deepEqual(await ids(), [0, 2]);
     assert.equal((await exports.add({ directory: path.join(root, 'pvc-b'), squash: 'no_root_squash' }, signal)).id, 1);
     assert.equal((await exports.add({ directory: path.join(root, 'pvc-c'), squash: 'no_root_squash' }, signal)).id, 3);
+  });
+
+  test('are not guessed for volumes of another identity whose data is here: a warning, an event, and no new volume with their ids', async () => {
+    const annotationsOf = (id: number) => ({ Project_Id: String(10 + id) });
+    await createVolume('pvc-1', { id: 1, identity: 'old', more: annotationsOf(1) });
+    await createVolume('pvc-2', { id: 2, identity: 'old', more: annotationsOf(2) });
+    await createVolume('pvc-3', { id: 3, identity: 'elsewhere', directory: false, more: annotationsOf(3) });
+    await createVolume('pvc-4', { id: 4, more: annotationsOf(4) });
+    const { exports, own, lost } = await start();
+    const add = async (name: string) =>
+      (await exports.add({ directory: path.join(root, name), squash: 'no_root_squash' }, signal)).id;
+    assert.deepEqual([await add('pvc-a'), await add('pvc-b')], [3, 5]);
+    assert.deepEqual(
+      [11, 12, 13, 14].map((id) => own.hasProjectId(id)),
+      [true, true, false, true],
+    );
+    const warnings = log.filter(({ message }) => message.includes('name another identity'));
+    assert.deepEqual(
+      warnings.map(({ level, fields }) => ({ level, ...fields })),
+      [
+        {
+          level: 'warn',
+          file: '/export/nfs-provisioner.identity',
+          identity: 'me',
+          lost: 'old',
+          volumes: 2,
+          volume: 'pvc-1',
+        },
+      ],
+    );
+    await eventually(() => {
+      for (const name of ['pvc-1', 'pvc-2'])
+        assert.match(eventsOn(name).join(), /write old into \/export\/nfs-provisioner.identity and restart/);
+    });
+    assert.deepEqual([eventsOn('pvc-3'), lost.count], [[], 0]);
+    const body = { metadata: { annotations: { Provisioner_Id: 'me' } } };
+    await client.patch(persistentVolumes, { name: 'pvc-1' }, { type: 'merge', body });
+    await eventually(() => assert.ok(exports.isServed(path.join(root, 'pvc-1')))); // as the event says
+    await client.patch(
+      persistentVolumes,
+      { name: 'pvc-2' },
+      { type: 'merge', body: { metadata: { labels: { a: 'b' } } } },
+    );
+    await client.delete(persistentVolumes, { name: 'pvc-1' });
+    await eventually(() => assert.equal(own.hasProjectId(11), false));
+    assert.ok(own.hasProjectId(12), 'also after a change');
+    await client.delete(persistentVolumes, { name: 'pvc-2' });
+    await eventually(() => assert.deepEqual([own.hasId(2), own.hasProjectId(12)], [false, false]));
   });
 
   test('wait for a server that starts, without an event, and come back once it answers', async () => {
@@ -229,6 +285,8 @@ describe('exports that were lost', () => {
 interface VolumeOptions {
   id: number;
   identity?: string;
+  /** Further annotations. */
+  more?: Record<string, string>;
   squash?: 'no_root_squash' | 'root_id_squash';
   /** Whether the directory is there. */
   directory?: boolean;

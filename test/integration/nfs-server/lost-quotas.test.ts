@@ -46,6 +46,7 @@ describe('quotas that were lost', () => {
     const volumes = new OwnVolumes({
       transport,
       identity: 'me',
+      directories: new VolumeDirectories(root),
       onChange: (name) => lost.changed(name),
       logger,
     });

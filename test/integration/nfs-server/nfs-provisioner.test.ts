@@ -51,6 +51,7 @@ describe('NfsProvisioner', () => {
   let events: string[];
   let quotaFailure: Error | undefined;
   let diskFailure: Error | undefined;
+  let identityFailure: Error | undefined;
   const config = (): string => path.join(root, 'vfs.conf');
   const text = (): Promise<string> => readFile(config(), 'utf8');
   const isThere = async (name: string): Promise<boolean> =>
@@ -64,6 +65,7 @@ describe('NfsProvisioner', () => {
     events = [];
     quotaFailure = undefined;
     diskFailure = undefined;
+    identityFailure = undefined;
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
 
@@ -83,6 +85,7 @@ describe('NfsProvisioner', () => {
     };
     return new NfsProvisioner({
       identity,
+      keepIdentity: () => (identityFailure === undefined ? Promise.resolve() : Promise.reject(identityFailure)),
       directories: new VolumeDirectories(root),
       exports,
       lostExports: { coming: () => undefined, leaving: () => undefined, whenRestored: () => Promise.resolve() },
@@ -186,6 +189,21 @@ describe('NfsProvisioner', () => {
     await provisioner.revoke(plan, { ...context(deleted), handle: undefined });
     assert.deepEqual([await text(), await isThere('pvc-a'), server.served.size], [base, false, 1]);
     assert.deepEqual(deleted, [path.join(root, 'pvc-a')]);
+  });
+
+  test('plans no volume before its identity is on the disk, and deletes in any case', async () => {
+    const provisioner = await open();
+    const made = await make(provisioner, optionsFor('b'));
+    identityFailure = new Error('ENOSPC: no space left on device');
+    const expected = {
+      state: 'no-change',
+      message: 'error writing the identity file: ENOSPC: no space left on device',
+    };
+    await assert.rejects(provisioner.plan(optionsFor('a'), { signal }), expected);
+    await provisioner.delete(made, { signal });
+    assert.equal(await isThere('pvc-b'), false);
+    identityFailure = undefined;
+    await make(provisioner, optionsFor('a'));
   });
 
   test('gives the group id of a volume that was planned and not made to another one once its claim is settled', async () => {

@@ -53,7 +53,13 @@ describe('an audit that asks the provisioner to remove an export', () => {
 
   const start = async (): Promise<void> => {
     const transport = stack.use(connect({ kubeconfig: sandbox.kubeconfig }));
-    const volumes = new OwnVolumes({ transport, identity: 'me', onChange: () => undefined, logger: silentLogger });
+    const volumes = new OwnVolumes({
+      transport,
+      identity: 'me',
+      directories: new VolumeDirectories(root),
+      onChange: () => undefined,
+      logger: silentLogger,
+    });
     const exports = await Exports.open({
       file: new AtomicFile(path.join(root, 'vfs.conf')),
       format: { write: exportBlock, read: exportsIn },
