@@ -1,8 +1,9 @@
 /** Limits of size by XFS project quota (xfs_quota(8)): a volume cannot grow beyond what its claim asked for. */
 import { readFile, stat } from 'node:fs/promises';
-import { type Clock, KeyedLocks, type Logger, systemClock } from '../../src/index.ts';
+import { type Clock, errnoOf, KeyedLocks, type Logger, systemClock } from '../../src/index.ts';
 import type { AtomicFile } from './atomic-file.ts';
 import { IdPool } from './export-ids.ts';
+import { isUnwritable } from './exports-file.ts';
 import { UsageError } from './flags.ts';
 import { largestProjectId, type LostQuota } from './recorded-quota.ts';
 import { xfsQuota } from './xfs-quota.ts';
@@ -51,7 +52,7 @@ export class ProjectQuota {
   }
 
   /**
-   * Sets the quota of every volume again; lines of directories that are gone go.
+   * Sets the quota of every volume again, unless the disk is read-only: XFS keeps what was set. Lines of directories that are gone go.
    *
    * @param mountInfo - default `/proc/self/mountinfo`.
    * @throws {UsageError} where the file system has no project quota, or `xfs_quota` is missing, with the way out; {Error} when a
@@ -72,7 +73,7 @@ export class ProjectQuota {
       const id = old?.id ?? this.#ids.take();
       if (id === undefined) throw new Error('all project ids are in use');
       const line = lineOf({ id, directory, bytes });
-      await this.#add(line, signal);
+      await this.#add(line, { mustBeSaved: true, signal });
       return { id, block: line.block };
     };
     return this.#lock.run('projects', section, { ...(signal && { signal }) });
@@ -97,13 +98,13 @@ export class ProjectQuota {
       if (owner !== undefined) {
         throw new Error(`the project id ${id} is already used by ${owner.directory}`);
       }
-      await this.#add(lineOf({ id, directory, bytes }), signal);
+      await this.#add(lineOf({ id, directory, bytes }), { mustBeSaved: false, signal });
       return true;
     };
     return this.#lock.run('projects', section, { signal });
   }
 
-  /** The directory is gone. Safe to repeat. */
+  /** The directory is gone. Safe to repeat. A full disk does not prevent it: the line goes with the next change, or at the next start. */
   remove(directory: string): Promise<void> {
     return this.#lock.run('projects', async () => {
       const line = this.#lines.get(directory);
@@ -112,12 +113,15 @@ export class ProjectQuota {
   }
 
   /** Sets the quota; a new one that cannot be set is removed again. */
-  async #add(line: ProjectLine, signal: AbortSignal | undefined): Promise<void> {
+  async #add(
+    line: ProjectLine,
+    { mustBeSaved, signal }: { mustBeSaved: boolean; signal: AbortSignal | undefined },
+  ): Promise<void> {
     const isNew = !this.has(line.directory);
     try {
       this.#lines.set(line.directory, line);
       this.#ids.keep(line.id);
-      await this.#write();
+      await this.#write({ mustBeSaved });
       await this.#limit(line, signal);
     } catch (error) {
       if (isNew) await this.#forget(line);
@@ -127,7 +131,7 @@ export class ProjectQuota {
 
   async #forget({ directory, id }: ProjectLine): Promise<void> {
     this.#lines.delete(directory);
-    await this.#write();
+    await this.#write({ mustBeSaved: false });
     this.#ids.release(id);
   }
 
@@ -139,8 +143,7 @@ export class ProjectQuota {
       this.#lines.set(directory, line);
       this.#ids.keep(line.id);
     }
-    await this.#limitAll();
-    await this.#write();
+    if ((await this.#write({ mustBeSaved: false })) !== 'EROFS') await this.#limitAll();
   }
 
   /** The first failure ends all. */
@@ -164,8 +167,20 @@ export class ProjectQuota {
     }
   }
 
-  async #write(): Promise<void> {
-    await this.#options.file.write([...this.#lines.values()].map(({ block }) => block).join(''));
+  /**
+   * @param options.mustBeSaved - whether a disk that is full or read-only is an error; else the lines are in memory alone.
+   * @returns the code of the error that prevented it.
+   */
+  async #write({ mustBeSaved }: { mustBeSaved: boolean }): Promise<string | undefined> {
+    const { file, logger } = this.#options;
+    try {
+      await file.write([...this.#lines.values()].map(({ block }) => block).join(''));
+      return undefined;
+    } catch (err) {
+      if (mustBeSaved || !isUnwritable(err)) throw err;
+      logger.warn({ file: file.path, err }, 'The projects file could not be written; this is tried again');
+      return errnoOf(err);
+    }
   }
 
   async #limit({ id, directory, bytes }: ProjectLine, signal: AbortSignal | undefined): Promise<void> {

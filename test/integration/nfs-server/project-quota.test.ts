@@ -8,6 +8,7 @@ import { type Clock, type Logger, silentLogger } from '../../../src/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+import { FreezableFolder } from '../../support/frozen-folder.ts';
 import { AtomicFile } from '../../../provisioners/nfs-server/atomic-file.ts';
 import { ProjectQuota } from '../../../provisioners/nfs-server/project-quota.ts';
 import { installXfsQuota, xfsMount } from './fake-xfs-quota.ts';
@@ -139,6 +140,52 @@ describe('project quota', () => {
     await writeFile(path.join(folder, 'broken'), '');
     await assert.rejects(open(), /xfs_quota -x -c .* failed: no such project/);
     assert.equal(await projects(), lines.join(''), 'the next start tries again');
+  });
+
+  test('is forgotten, and set again at a start, while the disk is full; a read-only one starts, too', async (context) => {
+    using disk = FreezableFolder.mount();
+    if (disk === undefined) {
+      context.skip('no file system can be mounted here');
+      return;
+    }
+    mountPoint = disk.path;
+    const [first, second, third] = ['pvc-1', 'pvc-2', 'pvc-3'].map((name) => path.join(mountPoint, name)) as [
+      string,
+      string,
+      string,
+    ];
+    for (const directory of [first, second, third]) await mkdir(directory);
+    const log: LogLine[] = [];
+    const logger = recordedLogger(log);
+    const quota = await open(undefined, { logger });
+    await quota.set(first, 5n);
+    await quota.set(second, 5n);
+    await rm(first, { recursive: true });
+    const full = { code: 'ENOSPC' };
+    await mkdir(path.join(mountPoint, 'fill'));
+    let filled = 0;
+    for (const bytes of [1024 * 1024, 4096, 1]) {
+      await assert.rejects(async () => {
+        for (;;) await writeFile(path.join(mountPoint, 'fill', String((filled += 1))), Buffer.alloc(bytes));
+      }, full);
+    }
+    await quota.remove(first);
+    await assert.rejects(quota.set(third, 5n), full, 'a new volume would not survive a restart');
+    assert.deepEqual([quota.has(first), quota.has(third)], [false, false]);
+    const old = await projects();
+    assert.match(old, /pvc-1:/);
+    assert.equal((await open(undefined, { logger })).has(second), true);
+    assert.equal((await calls()).at(-1), `-x -c limit -p bhard=5 2 ${mountPoint}`);
+    await disk.remount('ro');
+    const before = (await calls()).length;
+    const reopened = await open(undefined, { logger });
+    assert.equal((await calls()).length, before, 'XFS has the quotas, and could not write them');
+    await disk.remount('rw');
+    await rm(path.join(mountPoint, 'fill'), { recursive: true });
+    assert.equal((await reopened.set(third, 5n)).id, 1);
+    assert.equal(await projects(), `\n2:${second}:5\n\n1:${third}:5\n`);
+    const warning = 'The projects file could not be written; this is tried again';
+    assert.equal(log.filter(({ level, message }) => level === 'warn' && message === warning).length, 4);
   });
 
   test('refuses to start without the program', async () => {
