@@ -124,6 +124,37 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     assert.equal(await metric('export_directory_up'), 1);
   });
 
+  test('a read-only file system starts, serves what it has, and frees what was deleted once it is writable', async (context) => {
+    if (folder === undefined) {
+      context.skip('no file system can be mounted here');
+      return;
+    }
+    await allWell();
+    const doomed = await scene.createClaim(storageClass);
+    const volume = await scene.bound(doomed);
+    await writeFile(join(scene.directory(doomed), 'file'), 'data');
+    await scene.program.stop();
+    await folder.remount('ro');
+    await scene.start([...flags, '-grace-period=18']); // which the configuration cannot say
+    await scene.waitFor(async () => assert.equal(await metric('server_up'), 1));
+    const readOnly = /the export directory .* is on a read-only file system/;
+    await scene.waitFor(async () => assert.match(await get('/readyz'), readOnly));
+    assert.equal(await get('/healthz'), 'ok');
+    const data = join(scene.directory(doomed), 'file');
+    await scene.waitFor(async () => assert.equal(await scene.rig.read(data), 'data'));
+    await scene.deleteClaim(doomed);
+    await scene.event({ uid: volume.metadata?.uid ?? '' }, readOnly, 'default');
+    assert.equal(await scene.rig.read(data), 'data', 'nothing is unexported that cannot be removed');
+    const claim = await scene.createClaim(storageClass);
+    await scene.event(claim, readOnly);
+    await folder.remount('rw');
+    await scene.gone(volume);
+    await scene.bound(claim);
+    assert.equal(await isThere(scene.directory(doomed)), false);
+    assert.match(await scene.config(), /Grace_Period = 18;/);
+    await allWell();
+  });
+
   test('a full disk serves what it has, starts, and is freed by a deletion', async (context) => {
     if (folder === undefined) {
       context.skip('no file system can be mounted here');
