@@ -215,6 +215,33 @@ describe('the exports of nfs-provisioner', { skip: programs.missing ?? false }, 
     await allServed();
   });
 
+  test('keep their ids while the identity is lost, and are removed once it is restored as the event says', async () => {
+    const file = join(scene.rig.exports, 'nfs-provisioner.identity');
+    const old = await readFile(file, 'utf8');
+    const idsOf = (config: string): number[] => exportsIn(config).map(({ id }) => id);
+    const [lost] = served.splice(0, 1);
+    await scene.program.stop();
+    const taken = new Set(idsOf(await scene.config()));
+    await writeFile(file, '');
+    await writeFile(join(scene.rig.exports, 'vfs.conf'), scene.rig.config());
+    await scene.start();
+    const claim = await scene.createClaim(storageClass);
+    const volume = await scene.bound(claim);
+    assert.equal(taken.has(Number(volume.metadata?.annotations?.['Export_Id'])), false, 'no id is given twice');
+    const message = new RegExp(`write ${old} into ${file} and restart`);
+    await scene.event({ uid: lost!.volume.metadata?.uid ?? '' }, message, 'default');
+    assert.match(scene.program.log(), new RegExp(`name another identity.* lost=${old}`));
+    await scene.deleteClaim(claim);
+    await scene.gone(volume);
+    await scene.program.stop();
+    await writeFile(file, old);
+    await scene.start();
+    await allServed();
+    await scene.deleteClaim(lost!.claim);
+    await scene.gone(lost!.volume);
+    assert.equal(await isThere(scene.directory(lost!.claim)), false);
+  });
+
   test('are removed also when an earlier removal was interrupted after the block was gone', async () => {
     const [half] = served.splice(0, 1);
     await scene.program.stop();
