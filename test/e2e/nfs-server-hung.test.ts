@@ -1,6 +1,6 @@
 /** nfs-provisioner while its ganesha, or the disk behind it, does not answer or cannot be written; with short intervals. */
 import assert from 'node:assert/strict';
-import { appendFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { FreezableFolder } from '../support/frozen-folder.ts';
@@ -39,20 +39,6 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     await scene[Symbol.asyncDispose]();
     folder?.[Symbol.dispose]();
   });
-
-  /** Until nothing fits into the file system, not even the smallest file. */
-  const fill = async (directory: string): Promise<void> => {
-    for (const bytes of [1024 * 1024, 1024, 1]) {
-      const chunk = Buffer.alloc(bytes, 'x');
-      await assert.rejects(
-        async () => {
-          for (;;) await appendFile(join(directory, `fill-${bytes}-${(filled += 1)}`), chunk);
-        },
-        { code: 'ENOSPC' },
-      );
-    }
-  };
-  let filled = 0;
 
   const allWell = (): Promise<void> =>
     scene.waitFor(async () => {
@@ -164,17 +150,17 @@ describe('nfs-provisioner that waits for', { skip: programs.missing ?? false }, 
     const claims = await Promise.all([scene.createClaim(storageClass), scene.createClaim(storageClass)]);
     const [empty, large] = await Promise.all(claims.map((claim) => scene.bound(claim)));
     const [ofEmpty = '', ofLarge = ''] = claims.map((claim) => scene.directory(claim));
-    await fill(ofLarge);
+    await folder.fill(ofLarge);
     await scene.program.stop(); // and a start with another configuration of the server, which cannot be written
     await scene.start([...flags, '-grace-period=17']);
     await allWell();
     await scene.rig.list(ofLarge);
-    await fill(ofLarge); // what the end of the process has freed
+    await folder.fill(ofLarge); // what the end of the process has freed
     await scene.deleteClaim(claims[0]);
     await scene.gone(empty!);
     assert.equal(await isThere(ofEmpty), false);
     await assert.rejects(scene.rig.list(ofEmpty));
-    await fill(ofLarge);
+    await folder.fill(ofLarge);
     const ganesha = await scene.ganeshaPid();
     process.kill(ganesha, 'SIGKILL');
     await scene.waitFor(async () => assert.notEqual(await scene.ganeshaPid(), ganesha));

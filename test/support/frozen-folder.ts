@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,6 +10,7 @@ import { eventually } from './eventually.ts';
 export class FreezableFolder implements Disposable {
   readonly #folder: string;
   #isFrozen = false;
+  #filled = 0;
 
   private constructor(folder: string) {
     this.#folder = folder;
@@ -49,6 +52,19 @@ export class FreezableFolder implements Disposable {
   /** @param mode - `ro`: nothing can be written in it, until it is `rw` again. Waits while a file is open for writing. */
   async remount(mode: 'ro' | 'rw'): Promise<void> {
     await eventually(() => execFileSync('mount', ['-o', `remount,${mode}`, this.path], { stdio: 'ignore' }));
+  }
+
+  /** Until nothing fits into the file system, not even the smallest file. @param directory - in it: where the files are put. */
+  async fill(directory: string): Promise<void> {
+    for (const bytes of [1024 * 1024, 1024, 1]) {
+      const chunk = Buffer.alloc(bytes, 'x');
+      await assert.rejects(
+        async () => {
+          for (;;) await writeFile(path.join(directory, `fill-${(this.#filled += 1)}`), chunk);
+        },
+        { code: 'ENOSPC' },
+      );
+    }
   }
 
   [Symbol.dispose](): void {

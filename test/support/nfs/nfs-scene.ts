@@ -169,8 +169,9 @@ export class NfsScene implements AsyncDisposable {
   async ganeshaPid(): Promise<number> {
     return await eventually(async () => {
       const text = await readFile(join(this.rig.folder, 'ganesha.pid'), 'utf8');
-      assert.match(text, /^\s*\d+\s*$/);
-      return Number(text);
+      const [, pid] = /^\s*(\d+)\n/.exec(text) ?? []; // ganesha writes over an id that may have been longer
+      assert.ok(pid);
+      return Number(pid);
     });
   }
 
