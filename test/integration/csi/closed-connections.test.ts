@@ -148,7 +148,7 @@ describe('a call that the driver refuses to begin (REFUSED_STREAM)', () => {
     assert.equal(raw.callsOf('DeleteVolume').length, 2);
   });
 
-  test('and refuses again was not sent, as far as anybody needs to know', async (context) => {
+  test('was not sent if it is refused again', async (context) => {
     await using raw = await refusing(2);
     await using rig = await connected(context, raw.socketPath);
     await assert.rejects(rig.driver.calls.deleteVolume({ volume_id: 'v' }), { codeName: 'Unavailable', sent: false });

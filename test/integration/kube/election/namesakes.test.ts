@@ -50,7 +50,7 @@ describe('a process whose identity holds the lease already', () => {
     { title: 'that of a process elsewhere, ahead', next: { place: 'there', wallMs: hour }, waitsMs: 16_000 },
     { title: 'that of a process elsewhere, behind', next: { place: 'there', wallMs: -hour }, waitsMs: 16_000 },
     { title: 'that of a process that could not be seen', former: { place: '' }, waitsMs: 16_000 },
-    { title: 'but not for it to see others', next: { place: '' }, waitsMs: 16_000 },
+    { title: 'where the successor has no place that can be read', next: { place: '' }, waitsMs: 16_000 },
     { title: 'where nobody can be seen', former: { place: '' }, next: { place: '' }, waitsMs: 16_000 },
     {
       title: 'of a program that has renewed since, and kept the annotation',
@@ -65,8 +65,8 @@ describe('a process whose identity holds the lease already', () => {
       edit: (leases) => edited(leases, {}, (text = '') => text.replace(/"process":"[^"]*"/, '"process":1')),
       waitsMs: 16_000,
     },
-    { title: 'and was cleared by hand', edit: (leases) => edited(leases, { holderIdentity: '' }), waitsMs: 0 },
-    { title: 'and was deleted', edit: (leases) => leases.remove(), waitsMs: 0 },
+    { title: 'whose holder was cleared by hand', edit: (leases) => edited(leases, { holderIdentity: '' }), waitsMs: 0 },
+    { title: 'that was deleted meanwhile', edit: (leases) => leases.remove(), waitsMs: 0 },
     {
       title: 'for a longer duration set by hand',
       next: { place: 'there' },
