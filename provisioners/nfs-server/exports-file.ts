@@ -49,7 +49,7 @@ export function isVolumeId(id: number): boolean {
 export class ExportsFile {
   readonly #options: ExportsFileOptions;
   readonly #ids: IdPool;
-  /** The truth; `#written` is what the file contains, as far as it was read. */
+  /** What the file is to contain; `#written` is what the file contains, as far as it was read. */
   #text: string;
   #written: string;
   /** The entries of each directory; ganesha uses the first of several. */
@@ -165,8 +165,8 @@ export class ExportsFile {
   }
 
   /**
-   * Reads the changes of an administrator or another program, as each write replaces the whole file. One that is gone, empty or damaged
-   * is written again.
+   * Reads the changes of an administrator or another program, since each write replaces the whole file. A file that is missing, empty or
+   * damaged is written again.
    */
   async adopt(): Promise<void> {
     const { file, format, onEdited, logger } = this.#options;
@@ -219,7 +219,7 @@ export class ExportsFile {
       this.#written = text;
     } catch (err) {
       if (mustBeSaved || !isUnwritable(err)) throw err;
-      logger.warn({ file: file.path, err }, 'The exports file could not be written; this is tried again');
+      logger.warn({ file: file.path, err }, 'The exports file could not be written, retrying');
       await copy?.write(text);
     }
     this.#text = text;

@@ -35,7 +35,7 @@ export class Exports {
   readonly #lock = new KeyedLocks();
   /** Directories that are in the file and that the server does not export, with the reason. */
   readonly #unserved = new Map<string, Error>();
-  /** What the server reads again. */
+  /** The file from which the server was last started, which a reload reads again; undefined: not started yet. */
   #startedFrom: string | undefined;
 
   private constructor(options: ExportsOptions, file: ExportsFile) {

@@ -212,7 +212,7 @@ export async function run(settings: Settings, logger: Logger): Promise<number> {
 }
 
 /**
- * Provisions until a signal ends it. A lease that is lost, such as while the API server is away, ends provisioning alone: clients of the
+ * Provisions until a signal ends it. A lost lease, such as while the API server does not respond, ends only provisioning: clients of the
  * NFS server do not need an API server, and this process leads again once it holds the lease.
  */
 async function provisionAgain(
@@ -229,7 +229,7 @@ async function provisionAgain(
       if (code === 0 || isEnding() || !hasLed()) return code;
       logger.warn(
         { retryInMs: campaignPauseMs },
-        'Provisioning has ended, and waits for the lease; the NFS server goes on',
+        'Provisioning has stopped until the lease is acquired again; the NFS server keeps running',
       );
       await delay(campaignPauseMs, undefined, { signal: ending.signal }).catch(() => undefined);
       if (isEnding()) return 0;

@@ -8,7 +8,7 @@ type Command = readonly [program: string, ...args: string[]];
 /** A program that has to run all the time. */
 export interface SupervisedOptions {
   name: string;
-  /** Asked before each start, after `prepare`, if it is a function. */
+  /** Called before each start, after `prepare`, if it is a function. */
   command: Command | (() => Command);
   environment?: Record<string, string | undefined>;
   /** Called before each start. */

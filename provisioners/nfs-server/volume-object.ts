@@ -47,7 +47,7 @@ export function mountedPaths(volume: PersistentVolume): string[] {
   return mounts.kind === 'paths' ? mounts.paths.map(({ path }) => path) : [];
 }
 
-/** What a driver of which the attributes are not known is told of a volume: names of directories may be anywhere in it. */
+/** Handle and attributes of a volume whose driver is not known, as text: names of directories may be anywhere in it. */
 export function driverText(volume: PersistentVolume): string {
   const mounts = mountsOf(volume);
   return mounts.kind === 'driver' ? [mounts.terms.handle, ...mounts.terms.values.values()].flat().join('\n') : '';

@@ -7,7 +7,7 @@ import { isMadeBy } from './own-volumes.ts';
 import type { Settings } from './settings.ts';
 import { type VolumePath, withParents } from './volume-path.ts';
 
-/** On a PersistentVolume of others: the directory that it uses, such as `/team/x` from the root of the export, or `none`. */
+/** Annotation of a PersistentVolume of others: the directory that it uses, such as `/team/x` from the root of the export, or `none`. */
 export const directoryKey = 'nfs-subdir-external-provisioner/directory';
 
 export type Export = Pick<Settings, 'server' | 'sharePath' | 'provisionerName'>;
@@ -49,7 +49,7 @@ function using(directories: readonly VolumePath[]): DirectoryUse {
   return { ...nothing, directories: directories.filter((each) => each.length > 0) };
 }
 
-/** Undefined where an administrator has stated nothing, or nothing that is understood. */
+/** The use that an administrator has stated by the annotation; undefined where it is absent or not understood. */
 function statedUse({ metadata }: PersistentVolume): DirectoryUse | undefined {
   const text = metadata.annotations?.[directoryKey];
   if (text === 'none') return nothing;
@@ -70,8 +70,8 @@ function folded(text: string): string {
 }
 
 /**
- * The directories that a path may be. NFSv4 shows exports below a pseudo-root, so the same directory has several paths, which differ
- * by what they begin with: where one does not begin with the path of the export, either may lack a beginning of the other.
+ * The directories of the export that a mounted path may be. NFSv4 shows exports below a pseudo-root, so the same directory has several
+ * paths with different beginnings: a path that does not begin with that of the export may be shorter or longer than it at the front.
  */
 function readingsOf(
   mounted: MountedPath,
@@ -89,7 +89,7 @@ function readingsOf(
   return found.map((directory) => ({ directory, isOpen }));
 }
 
-/** The path, and what is left of it without its first name, its first two, and so on. */
+/** The path, then the path without its first name, without its first two, and so on. */
 function endsOf(parts: VolumePath): VolumePath[] {
   return parts.map((_name, index) => parts.slice(index));
 }
@@ -97,7 +97,7 @@ function endsOf(parts: VolumePath): VolumePath[] {
 /** Keys of Kubernetes itself say nothing of the storage. */
 const ownKeys = /(^|\.)(storage\.kubernetes\.io|storage\.k8s\.io)\//;
 const serverKeys = /server|host|addr|endpoint|\bip\b/;
-/** A text of more is no path, but may have some in it: to take it apart would need much time and memory. */
+/** A text of more names is not searched for paths, which would need much time and memory: it may contain any. */
 const maxNames = 100;
 const smbSource = /^(\/\/|\\\\)[^/\\]/;
 const blockWords = /\b(iscsi|iqn|nvme|nqn|fc)\b/i;
@@ -126,7 +126,7 @@ function usedByDriver({ spec }: PersistentVolume, { handle, values }: DriverTerm
   const isOnServer = entries.some(([key = '']) => serverKeys.test(key));
   const namesExport =
     inShare.some(({ length }) => length === 0) &&
-    !texts.some((text) => smbSource.test(text)) && // that is the whole place
+    !texts.some((text) => smbSource.test(text)) && // an SMB share, which is named in full
     (mentionsServer || share.length > 1 || texts.some((text) => isMountOf(text, share, isOnServer)));
   const isKnown = mentionsServer || namesExport;
   const mentioned = ends.filter(([first = '']) => isKnown || uniqueName.test(first));
@@ -165,10 +165,10 @@ function decoded(text: string): string {
 }
 
 /**
- * Whether the text says nothing but where the export is, so that the volume is a directory in it that is not named. Many exports have one
- * short name, such as `/data`, which disks, pools and shares of others have, too: such a name at the end of another path is no sign.
+ * Whether the text names the export itself, so that the volume is a directory in it that is not named. Many exports have one short name,
+ * such as `/data`, which disks, pools and other shares have, too: another path that ends in such a name does not count.
  *
- * @param isOnServer - the server is in another text.
+ * @param isOnServer - another text names a server.
  */
 function isMountOf(text: string, share: VolumePath, isOnServer: boolean): boolean {
   const place = text.replace(/^(\w+:\/\/[^/]*|[^/]*:(?=\/))/, '');
@@ -199,25 +199,25 @@ function hostOf(text: string): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** What any directory of the export may be used by. No path of a volume begins with two slashes. */
+/** The key of volumes that may use any directory of the export. No path of a volume begins with two slashes. */
 const unclearKey = '//';
 
-/** Found by `keysOfHolders`. */
+/** The key of volumes that have the directory, or one in it. */
 function keyOf(directory: VolumePath): string {
   return insideKey(directory.join('/'));
 }
 
-/** Under this a volume is found that has the directory or lies in it. */
+/** `keyOf` a directory given as text. */
 export function insideKey(directory: string): string {
   return folded(directory);
 }
 
-/** No path of a volume begins with a slash. */
+/** The key of volumes that have exactly this directory. No path of a volume begins with a slash. */
 function exactKey(directory: VolumePath): string {
   return `/${keyOf(directory)}`;
 }
 
-/** Under these keys a volume is found. */
+/** The keys under which a volume is indexed. */
 export function storageKeysOf(volume: PersistentVolume, export_: Export): string[] {
   const { directories, mentioned, isUnclear } = useOf(volume, export_);
   const keys = [
@@ -228,12 +228,12 @@ export function storageKeysOf(volume: PersistentVolume, export_: Export): string
   return [...new Set(keys)];
 }
 
-/** The keys of what uses the directory, one in it or one above it, as far as it is understood. */
+/** The keys under which the volumes are found that use the directory, one in it or one above it, or that may use any. */
 export function keysOfHolders(directory: VolumePath): string[] {
   return [keyOf(directory), ...withParents(directory.slice(0, -1)).map(exactKey), unclearKey];
 }
 
-/** What it is that uses a directory, and what to do about it, for people. */
+/** How a volume uses a directory, and what to do about it, as parts of an error message. */
 export function describedUse(volume: PersistentVolume, export_: Export): { uses: string; cure: string } {
   const { name } = volume.metadata;
   const mounts = mountsOf(volume);
@@ -242,10 +242,12 @@ export function describedUse(volume: PersistentVolume, export_: Export): { uses:
   const place =
     mounts.kind === 'node' ? `${mounts.path} of a node` : first && `${first.server || 'an NFS server'}:${first.path}`;
   const uses =
-    place === undefined ? `may use it: its driver ${driverOf(volume)} does not say where it lies` : `has ${place}`;
+    place === undefined
+      ? `may use this directory, which its handle and attributes (driver ${driverOf(volume)}) do not rule out`
+      : `uses ${place}`;
   const cure = ours
-    ? `Correct or delete it`
-    : `If it uses another directory: kubectl annotate persistentvolume ${name} ${directoryKey}=none (or =/DIRECTORY from the root of the export)`;
+    ? `Correct or delete ${name}`
+    : `If ${name} uses another directory: kubectl annotate persistentvolume ${name} ${directoryKey}=none (or =/DIRECTORY from the root of the export)`;
   return { uses: uses.replace(/\p{Cc}/gu, '?'), cure };
 }
 

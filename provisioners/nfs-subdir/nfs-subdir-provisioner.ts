@@ -144,7 +144,7 @@ export class NfsSubdirProvisioner implements Recoverable {
     neighbours.done(volume.metadata.name);
   }
 
-  /** The directories that the volume may use and all above them, with which they would be deleted; and the directories as those that they are. */
+  /** Keys of the directories that the volume may use, and of all above them, with which they would be deleted. */
   storageKeys(volume: PersistentVolume): readonly string[] {
     return storageKeysOf(volume, this.#options.settings);
   }
@@ -219,10 +219,10 @@ export class NfsSubdirProvisioner implements Recoverable {
   }
 
   /**
-   * Volumes that this provisioner did not make know nothing of its deletions: the directory stays while one of them has it,
-   * lies in it, lies above it, or may do so.
+   * Checks volumes that this provisioner did not create, or that are not below the export: the directory stays while one of them uses it,
+   * one in it or one above it, or may do so.
    *
-   * @throws {Error} which says for which volume.
+   * @throws {Error} naming such a volume.
    */
   async #checkStrangers(name: string, path: VolumePath, fate: Fate, signal: AbortSignal): Promise<void> {
     const { settings, volumesWith } = this.#options;
@@ -232,18 +232,16 @@ export class NfsSubdirProvisioner implements Recoverable {
       if (isOurs && pathIfBelow(other, settings.sharePath) !== undefined) continue; // found as a neighbour
       if (await this.#isGoing(other, fate, signal)) continue;
       const { uses, cure } = describedUse(other, settings);
-      const whose = isOurs
-        ? 'which is no directory of this export'
-        : 'which another provisioner or an administrator made';
+      const whose = isOurs ? 'which is not below this export' : 'which another provisioner or an administrator created';
       throw new Error(
-        `volume ${other.metadata.name}, ${whose}, ${uses}: ${this.#remote(path)} of volume ${name} is kept until it is deleted. ${cure}`,
+        `volume ${other.metadata.name}, ${whose}, ${uses}: ${this.#remote(path)} of volume ${name} is kept until ${other.metadata.name} is deleted. ${cure}`,
       );
     }
   }
 
   /**
-   * Whether the volume is about to be deleted by another instance of this program, which keeps no more of it than we do: one that
-   * waits for us, too. Of two that wait for each other the one that keeps more goes first, and of two alike either.
+   * Whether the volume is about to be deleted by another instance of this program, which would wait for our volume likewise, and keeps no
+   * more of the data than we do. So of two such volumes the one that keeps more goes first, and if they keep the same, either.
    */
   async #isGoing(other: PersistentVolume, fate: Fate, signal: AbortSignal): Promise<boolean> {
     const { metadata, spec, status } = other;
@@ -271,7 +269,7 @@ export class NfsSubdirProvisioner implements Recoverable {
   }
 }
 
-/** The more, the more is left. */
+/** How much of the data is left, as an order. */
 const keeps: Readonly<Record<Fate, number>> = { remove: 0, archive: 1, retain: 2 };
 
 /** What becomes of a directory, and where an archive goes. */

@@ -184,7 +184,7 @@ async function removeIfEmpty(root: OpenedDirectory, path: readonly string[]): Pr
   }
 }
 
-/** What a mount fails with whose server, or whose process, is gone. */
+/** Whether the error is that of a mount whose server, or whose process, is gone. */
 function hasDied(error: unknown): boolean {
   return ['ESTALE', 'ENOTCONN', 'EIO', 'ENODEV', 'EHOSTDOWN', 'ETIMEDOUT'].includes(errnoOf(error) ?? '');
 }
@@ -205,7 +205,7 @@ function withCure(error: unknown, mountPoint: string): unknown {
   if (!(error instanceof Error)) return error;
   error.message = error.message.replace(/\/proc\/self\/fd\/\d+\//, () => `${mountPoint}/`); // of a file in the root
   if (hasDied(error)) {
-    const text = `the export at ${mountPoint} is mounted, and its server has lost it: ${error.message}. It is tried again. If it stays so, delete the Pod of the provisioner, so that the export is mounted anew`;
+    const text = `the export at ${mountPoint} is mounted, but its server does not serve it: ${error.message}. This is retried. If it persists, delete the Pod of the provisioner, so that the export is mounted again`;
     return new ShareError(text, { cause: error });
   }
   const cure = Object.hasOwn(cures, code) ? cures[code] : undefined;

@@ -1,16 +1,16 @@
-/** What a PersistentVolume of any kind says about where it lies on an NFS server. Decides nothing by itself: what is not understood is in use. */
+/** Which paths of NFS servers a PersistentVolume of any kind names. What is not understood is for the callers to decide. */
 import path from 'node:path';
 import type { PersistentVolume } from '../../src/index.ts';
 
-/** The driver of the Kubernetes project for directories of NFS exports. Another name does not matter where it has its attributes. */
+/** The driver of the Kubernetes project for directories of NFS exports. Drivers of other names with the same attributes are treated alike. */
 const nfsDriver = 'nfs.csi.k8s.io';
 
-/** What a driver is told of a volume. */
+/** What a PersistentVolume hands to its CSI or FlexVolume driver. */
 export interface DriverTerms {
   readonly driver: string;
   /** Empty for a FlexVolume. */
   readonly handle: string;
-  /** By the key of the driver, in lower case: of several spellings of one key each counts, as csi-driver-nfs takes any of them. */
+  /** The attributes, by their keys in lower case: of several spellings of one key each counts, as csi-driver-nfs takes any of them. */
   readonly values: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -27,7 +27,7 @@ export type Mounts =
 export interface MountedPath {
   readonly server: string;
   readonly path: string;
-  /** A directory below it is meant, of which the name is not known. */
+  /** The volume is a directory below the path, whose name is not known. */
   readonly isOpen: boolean;
 }
 

@@ -67,7 +67,7 @@ export class Driver implements AsyncDisposable {
   readonly #reconnectListeners = new Set<() => void>();
   /** Whether name and capabilities are those of the driver behind the present connection. */
   #known = true;
-  /** Runs while it is not known whether the driver behind a renewed connection is the same. */
+  /** Queries the driver behind a renewed connection; undefined once it is known whether it is the same. */
   #recheck: Promise<void> | undefined;
   /** Aborts when the connection is lost; a new one for each connection. */
   #lost = new AbortController();
@@ -85,8 +85,8 @@ export class Driver implements AsyncDisposable {
   }) {
     this.name = parts.name;
     this.#vendorVersion = parts.vendorVersion;
-    this.#unguarded = onceMore(parts.calls);
-    this.calls = onceMore(this.#guarded(parts.calls));
+    this.#unguarded = withUnsentRetry(parts.calls);
+    this.calls = withUnsentRetry(this.#guarded(parts.calls));
     this.progress = parts.progress;
     this.#connection = parts.connection;
     this.#capabilities = parts.capabilities;
@@ -132,7 +132,7 @@ export class Driver implements AsyncDisposable {
         observers: options.observers,
       });
       await connection.connect({ limitMs: Infinity, signal });
-      const queries = onceMore(calls);
+      const queries = withUnsentRetry(calls);
       await probeUntilReady({ calls: queries, clock, logger, signal });
       const { name, vendorVersion } = await readDriverInfo(queries, { signal });
       driverName = name;
@@ -187,7 +187,7 @@ export class Driver implements AsyncDisposable {
     this.#awayTimer ??= clock.after(awayLimitMs, () => onGone(new Error('Lost connection to CSI driver, exiting')));
   }
 
-  /** The driver has replaced its connection: usually nothing else has changed. Such a reconnect is no event for anybody. */
+  /** The connection was replaced after the driver had closed it: listeners are not called unless the driver has changed. */
   private onRenewed(options: DriverOptions): void {
     const recheck = this.#isUnchanged(options).then((unchanged) => {
       if (this.#recheck === recheck) this.#recheck = undefined;
@@ -198,7 +198,7 @@ export class Driver implements AsyncDisposable {
     this.#recheck = recheck;
   }
 
-  /** Whether the driver responds to the queries as before; also true when nobody needs to know, as it is lost again. Never rejects. */
+  /** Whether the driver responds to the queries as before; also true once it is lost again, as that is handled elsewhere. Never rejects. */
   async #isUnchanged({ askNodeInfo = false, clock, logger, signal }: DriverOptions): Promise<boolean> {
     using joined = joinSignals([signal, this.#lost.signal], { clock });
     const until = { signal: joined.signal };
@@ -252,7 +252,7 @@ export class Driver implements AsyncDisposable {
       try {
         listener();
       } catch (error) {
-        logger.error({ err: error }, 'What follows from the return of the driver failed');
+        logger.error({ err: error }, 'A listener failed after the driver came back');
       }
     }
   }
@@ -294,10 +294,10 @@ export class Driver implements AsyncDisposable {
 }
 
 /**
- * Makes a call once more that the driver refused to begin, as it does with one that crosses with its GOAWAY: the next connection takes
- * it (gRPC, "Transparent Retries", which grpc-js makes only together with those of its retry policy).
+ * Retries a call once that the driver has not begun to process, such as one that it received after its GOAWAY: the next connection takes
+ * it. See gRPC, "Transparent Retries", which grpc-js makes only if its retry policy is enabled, too.
  */
-function onceMore(calls: CsiCalls): CsiCalls {
+function withUnsentRetry(calls: CsiCalls): CsiCalls {
   const repeated = Object.entries(calls).map(([name, call]: [string, (...given: never[]) => Promise<unknown>]) => [
     name,
     async (...given: never[]): Promise<unknown> => {

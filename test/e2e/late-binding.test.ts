@@ -141,7 +141,7 @@ describe('a driver with two topology keys', () => {
       message,
       new RegExp(`selected node ${nodeName} cannot use it.*${rack}:1.*this node has map.*${rack}:2`),
     );
-    assert.match(scene.sidecar.log(), /The selected node cannot use the volume that the driver made/);
+    assert.match(scene.sidecar.log(), /The selected node cannot use the volume that the driver created/);
     const explanation = await why(await readerKubeconfig(scene.cluster, scene.namespace), `${scene.namespace}/${name}`);
     assert.deepEqual([explanation.verdict, explanation.cause], ['bound', 'bound']);
     assert.match(explanation.message, new RegExp(`${nodeName}, is not in the node affinity of the volume`));

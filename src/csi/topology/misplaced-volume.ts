@@ -10,7 +10,7 @@ import { labelsText } from './topology-term.ts';
 
 /**
  * Reports a volume that the selected node cannot use, by the labels of the node: its Pod cannot start there. The volume is kept, since
- * a driver may answer with another topology than the requested ones (CSI spec, `CreateVolumeResponse`).
+ * a driver may return another topology than the requested ones (CSI spec, `CreateVolumeResponse`).
  *
  * @param volume - in CSI form, whose labels are those that the scheduler compares.
  */
@@ -30,12 +30,12 @@ export function reportMisplaced(
   const places = terms.map(termText).join(' or ');
   logger.warn(
     { claim: objectKey(claim), volume: volume.metadata.name, node, accessibleFrom: places, nodeLabels: having },
-    'The selected node cannot use the volume that the driver made',
+    'The selected node cannot use the volume that the driver created',
   );
   const message =
-    `The driver made volume ${volume.metadata.name} where the selected node ${shortValue(node)} cannot use it: it can be used on nodes ` +
-    `with ${shortValue(places)}, and this node has ${shortValue(having)}. If the class has allowedTopologies, let each term name all topology ` +
-    'keys of the driver, or set --strict-topology; then recreate the claim';
+    `The driver created volume ${volume.metadata.name} where the selected node ${shortValue(node)} cannot use it: it can be used on nodes ` +
+    `with ${shortValue(places)}, and this node has ${shortValue(having)}. If the class has allowedTopologies, name all topology keys of the driver ` +
+    'in each term, or set --strict-topology; then recreate the claim';
   recorder.event(claimReference(claim), 'Warning', misplacedReason, message, { once: true, logged: true });
 }
 

@@ -13,7 +13,7 @@ const stepTexts: Readonly<Record<ReportedVolumeStep, string>> = {
   retrying: 'waits for next attempt',
   'earlier-call': 'waits for the end of an earlier call, which may still be creating the storage',
   'shared-storage': 'waits for another volume',
-  'other-source': 'left as it is: its storage is not of this provisioner',
+  'other-source': 'left as it is: its storage does not belong to this provisioner',
   idle: 'not queued: still attached, or left to another instance',
 };
 

@@ -19,7 +19,7 @@ export function checkBound({ claim, volume, node }: ClaimFacts): Finding | undef
     state: 'ok',
     cause: 'bound',
     message: `${message} The node that was selected for it, ${selected.metadata.name}, is not in the node affinity of the volume: no Pod can use it there.`,
-    cure: 'Start the Pod on a node that the volume allows; if the class has allowedTopologies, let each term name all topology keys of the driver, and recreate the claim',
+    cure: 'Start the Pod on a node that the volume allows; if the class has allowedTopologies, name all topology keys of the driver in each term, and recreate the claim',
   };
 }
 

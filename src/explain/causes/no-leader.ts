@@ -28,7 +28,7 @@ export function checkElectionWaits(facts: ClaimFacts): Finding | undefined {
     state: 'waiting',
     cause: 'no-leader',
     message: `The provisioner ${provisionerOf(claim, found(storageClass))} may have no leader for ${durationText(nowMs - waits.sinceMs)}: ${waits.text}.`,
-    cure: 'Wait: it takes the Lease over once that has been silent for its duration',
+    cure: 'Wait: the standby takes the Lease over once nobody has renewed it for its duration',
   };
 }
 

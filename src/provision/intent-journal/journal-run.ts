@@ -29,7 +29,7 @@ export class JournalRun {
   #isOpen = false;
   #polledAtMs = 0;
   #renewedAtMs = 0;
-  /** Of the request of the last poll that failed as no request should, which is logged once; else empty. */
+  /** The unexpected error of the last poll, which is logged once; empty: there was none. */
   #pollError = '';
 
   constructor(options: JournalRunOptions) {
@@ -139,7 +139,7 @@ export class JournalRun {
       await queue.flush(signal);
       if (status.isRunning && !signal.aborted) status.restore();
     } catch (error) {
-      // whoever waits for a record is rejected already; anything else is no failure of a request, and ends the run
+      // callers that wait for a record were rejected already; anything else is no failure of a request, and ends the run
       if (!signal.aborted && !this.#isOver) throw error;
     }
   }
@@ -165,8 +165,8 @@ export class JournalRun {
   }
 
   /**
-   * What the requests throw is repeated with the next poll. Anything else is thrown, and ends the run, as it does at the start: what was
-   * read counts as known, and was perhaps not told to the listener.
+   * After a failed request the next poll tries again. Any other error is thrown, and ends the run, as it does at the start: what was read
+   * counts as known, but was perhaps not reported to the listener.
    *
    * @param isAlone - nobody else should write.
    */
@@ -186,7 +186,7 @@ export class JournalRun {
     }
   }
 
-  /** Logs an error that no request should have; once, as it may come back with every poll. */
+  /** Logs an unexpected error of a request once, as each poll may fail with it. */
   #reportPoll(error: unknown): void {
     const text = String(error);
     if (text === this.#pollError) return;
@@ -194,7 +194,7 @@ export class JournalRun {
     const { logger, namespace, lockName } = this.#options.journal;
     logger.error(
       { namespace, journal: `${lockName}-journal-0`, err: error },
-      'The intent journal could not be read again, which is tried again: this is probably a bug of this program',
+      'The intent journal could not be read again, retrying: this is probably a bug in this program',
     );
   }
 

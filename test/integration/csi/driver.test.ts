@@ -140,9 +140,9 @@ describe('a listener for reconnects that throws', () => {
     rig.first.kill();
     await rig.logged('Lost connection');
     await using second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
-    await rig.logged('What follows from the return of the driver failed');
+    await rig.logged('A listener failed after the driver came back');
     await rig.driver.calls.deleteVolume({ volume_id: 'v' });
-    assert.equal(rig.logs('What follows from the return of the driver failed'), 1);
+    assert.equal(rig.logs('A listener failed after the driver came back'), 1);
     assert.equal(rig.logs('The driver came back but could not be queried, retrying'), 0);
     assert.equal(second.callsOf('GetPluginInfo').length, 1);
     assert.equal(notified, 2);

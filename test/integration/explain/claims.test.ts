@@ -861,7 +861,7 @@ const rows: readonly Row[] = [
     verdict: 'waiting',
     cause: 'no-leader',
     says: /may have no leader for 12 s: A standby waits for another process\./,
-    cure: /takes the Lease over once that has been silent/,
+    cure: /takes the Lease over once nobody has renewed it/,
   },
   {
     name: 'sources of other namespaces, which are off in the provisioner',

@@ -198,7 +198,7 @@ describe('a deleted volume of nfs-subdir', () => {
             const { metadata } = stranger(spec);
             await assert.rejects(
               rig.delete(volume),
-              /^Error: volume static, which another provisioner or an administrator made, has srv:\/exp\/ns.*: \/exp\/ns\/a of volume pvc-1 is kept until it is deleted\. If it uses another directory: kubectl annotate persistentvolume static nfs-subdir-external-provisioner\/directory=none \(or/,
+              /^Error: volume static, which another provisioner or an administrator created, uses srv:\/exp\/ns.*: \/exp\/ns\/a of volume pvc-1 is kept until static is deleted\. If static uses another directory: kubectl annotate persistentvolume static nfs-subdir-external-provisioner\/directory=none \(or/,
             );
             assert.deepEqual(rig.entries(), ['ns']);
             assert.ok(rig.exists('ns/a/file'));

@@ -243,7 +243,7 @@ describe('a directory in which another PersistentVolume lies', () => {
       for (const parameters of [{ onDelete: 'delete' }, { archiveOnDelete: 'true' }]) {
         const volume = await released(parameters);
         if (!rig.volumes.has('theirs')) stranger(kind);
-        await assert.rejects(rig.delete(volume), /^Error: volume theirs.*(directory=none|Correct or delete it)/);
+        await assert.rejects(rig.delete(volume), /^Error: volume theirs.*(directory=none|Correct or delete theirs)/);
         rig.volumes.delete('pvc-1');
       }
       const { findings, incomplete } = await audit().look(signal);

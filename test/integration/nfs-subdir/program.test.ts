@@ -325,7 +325,7 @@ describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
     }
     deleteClaim(name);
     const text =
-      /which another provisioner or an administrator made, has .* is kept until it is deleted\. If it uses another directory: kubectl annotate/;
+      /which another provisioner or an administrator created, uses .* is kept until \S+ is deleted\. If \S+ uses another directory: kubectl annotate/;
     assert.match(await message(metadata.uid ?? '', 'VolumeFailedDelete'), text);
     assert.ok(existsSync(path.join(directory, 'file')));
     for (const each of statics) api().delete(volumes, { name: each });

@@ -57,5 +57,5 @@ describe('docs/troubleshooting.md', () => {
 
 /** Texts of events that are no failures, and no waits of claims. */
 const otherEvents =
-  /^(External provisioner|Assuming|Successfully|Volume attributes class|The driver made volume NAME where|The cloning protection|Waiting until the volume of claim NAME|Waiting until claim NAME|HOST |persistentvolume NAME is deleted |Not permitted to hold the lease |A standby waits for |The storage is deleted, |the cache of )/;
+  /^(External provisioner|Assuming|Successfully|Volume attributes class|The driver created volume NAME where|The cloning protection|Waiting until the volume of claim NAME|Waiting until claim NAME|HOST |persistentvolume NAME is deleted |Not permitted to hold the lease |A standby waits for |The storage is deleted, |the cache of )/;
 const ofVolumes: ReadonlySet<string> = new Set(['delete-error', 'attached', 'shared-storage', 'other-source']);

@@ -25,7 +25,7 @@ export const everyNode = defineFinding({
   },
 });
 
-/** Each sidecar sees those of its own node alone, and only the Pod goes with the node. */
+/** Each sidecar sees the capacity objects of its own node only, and of the possible owners only the Pod goes with the node. */
 function capacityOfGoneNodes(ownerLevel: number): Found[] {
   if (ownerLevel === 0) return [];
   const stay = ownerLevel < 0 ? 'have no owner and stay' : 'stay as long as their owner, which is not the Pod';
@@ -33,7 +33,7 @@ function capacityOfGoneNodes(ownerLevel: number): Found[] {
     {
       level: 'warning',
       message: `--node-deployment with --capacity-ownerref-level=${ownerLevel}: the CSIStorageCapacity objects of a node that is gone ${stay}.`,
-      cure: 'Set --capacity-ownerref-level=0 where nodes come and go: the objects then go with the Pod of the node, and are made again when it is replaced.',
+      cure: 'Set --capacity-ownerref-level=0 where nodes come and go: the objects then go with the Pod of the node, and are recreated when it is replaced.',
     },
   ];
 }

@@ -1,4 +1,4 @@
-/** Replicas that take themselves for the same: the holder identity in the Lease is the host name. */
+/** Replicas with the same holder identity in the Lease, which is the host name. */
 import type { Workload } from '../workload.ts';
 import { defineFinding } from './preflight-finding.ts';
 
@@ -11,7 +11,7 @@ export const sharedHostName = defineFinding({
     return [
       {
         level: 'warning',
-        message: `${replicas} replicas with leader election, ${why}: the identity in the Lease is the host name, so that two Go sidecars work at the same time. Of these sidecars the second one waits, and says so.`,
+        message: `${replicas} replicas with leader election, ${why}: the identity in the Lease is the host name, so that two Go sidecars work at the same time. With this sidecar the second one waits as a standby, and reports it.`,
         cure: 'Give each Pod a host name of its own: without hostNetwork and hostname it is that of the Pod. Or allow one Pod on a node, with a required podAntiAffinity.',
       },
     ];

@@ -77,8 +77,7 @@ test('an error that no request should throw is logged once while others are foll
     b.log
       .filter(({ level }) => level === 'error')
       .map(({ message, fields }) => `${message}: ${(fields as { err?: Error }).err?.message}`);
-  const unread =
-    'The intent journal could not be read again, which is tried again: this is probably a bug of this program';
+  const unread = 'The intent journal could not be read again, retrying: this is probably a bug in this program';
   client.error = new TypeError('a mistake');
   await clock.until(() => errors().length > 0);
   await clock.advance(60_000);
