@@ -8,17 +8,17 @@ const maxDepth = 32;
 const maxLists = 10;
 const maxListsAtTop = 1000;
 
-/** The file system itself has failed: the rest would, too, each after a time of its own. */
+/** The file system itself has failed: every further call would fail as well, each perhaps only after a timeout. */
 const endingCodes = new Set(['EIO', 'ENOTCONN', 'ESTALE', 'ETIMEDOUT', 'EHOSTDOWN', 'EHOSTUNREACH', 'ENODEV']);
-/** Entries that are tried although none could be removed yet, such as where all is read-only. */
+/** Max number of entries that are tried while none could be removed, such as where all is read-only. */
 const maxVainTries = 1000;
 
 /**
  * Removes an entry with all that is in it, while others may work in it: no symbolic link is followed, also none that takes
  * the place of a directory meanwhile. `node:fs` gives no such promise for `rm`. May be repeated; nothing there is a success.
  *
- * What cannot be removed does not keep the rest, nor is its directory left untried: there are entries, such as the `.snapshot`
- * of a file server, that only go with their directory. One call of the file system at a time, so that a server which does not respond
+ * Where an entry cannot be removed, the rest is removed all the same, and its directory is tried, too: some entries, such as the
+ * `.snapshot` of a file server, only go with their directory. One call of the file system at a time, so that a server which does not respond
  * holds up one thread of Node.js.
  *
  * @throws the first error of the file system, such as `ENOTEMPTY` where others go on making entries, with the number of entries

@@ -49,7 +49,7 @@ export interface CsiConnectionOptions {
   clock: Clock;
   /** Called at once when the driver is gone. Calls in flight fail by themselves. */
   onLost?: () => void;
-  /** Called when a connection that harmed nobody by its end was replaced at once. */
+  /** Called when a connection whose end broke no call was replaced at once. */
   onRenewed?: () => void;
   /** Called when the driver listens again after a loss. It may be another one. */
   onReconnected?: () => void;
@@ -246,7 +246,7 @@ export class CsiConnection implements AsyncDisposable {
     }
   }
 
-  /** After the end of a connection that has held since then: dials once. True when that made good for it; else it is a loss. */
+  /** Dials once after a connection has ended that had held since `since`. False: the driver counts as lost. */
   async #renew(since: number): Promise<boolean> {
     const endedAtMs = this.#clock.monotonicMs();
     if (endedAtMs - since < retryPauseMs) return false;
@@ -259,7 +259,7 @@ export class CsiConnection implements AsyncDisposable {
     const listener = await this.#socketFile();
     if (listener === undefined || listener !== this.#listener) return false;
     if (this.#brokenAtMs >= endedAtMs - brokenSlackMs) return false;
-    this.#onRenewed(); // first, so that nobody makes a call before
+    this.#onRenewed(); // first, so that no call is made before it
     this.#setState('ready');
     this.#logger.debug({ address: this.target }, 'The driver closed the connection, connected again at once');
     return true;

@@ -9,7 +9,7 @@ import type { ChannelOptions } from '@grpc/grpc-js';
 export const maxStatusTextBytes = 64 * 1024;
 /** Room for the other headers of a status, as HTTP/2 counts them (RFC 9113, "SETTINGS_MAX_HEADER_LIST_SIZE"). */
 const otherHeadersBytes = 256;
-/** Distinguishes the connections of our channels: as good as no limit, like the default of grpc-js, which is greater by one. */
+/** Marks the connections of our channels: as good as no limit, and one less than the default of grpc-js. */
 const maxSessionMemory = Number.MAX_SAFE_INTEGER - 1;
 
 type Connect = (

@@ -1,4 +1,4 @@
-/** Which claims wait for objects that only the planning of their volumes reads, so that a change of these has them tried again. */
+/** Which claims wait for objects that only the planning of their volumes reads, so that a change of one of these has them retried. */
 import type { Clock, Timer } from '../base/clock.ts';
 import { type Informer, Tombstone } from '../kube/cache/informer.ts';
 import { type KubeObject, objectKey } from '../kube/kube-object.ts';
@@ -10,12 +10,12 @@ export type PlanWait = `claim/${string}` | 'grants' | 'nodes';
 
 type Changes<T extends KubeObject> = Pick<Informer<T>, 'addHandler'>;
 
-/** Changes of nodes and grants are gathered for so long, as many of them often change together; in milliseconds. */
+/** How long changes of nodes and grants are gathered, as many of them often change together; in milliseconds. */
 const gatheringMs = 1000;
 
 /**
- * A step of a plan that fails has the claim tried again once what the step has read changes. What is read live and not watched,
- * such as Secrets, snapshots and attributes classes, is read again after the usual pause.
+ * Has a claim retried, after a step of its plan has failed, once what the step has read changes. What is not watched, such as Secrets,
+ * snapshots and attributes classes, is read again after the usual pause.
  */
 export class PlanWaits implements Disposable {
   readonly #clock: Pick<Clock, 'after'>;
@@ -35,7 +35,7 @@ export class PlanWaits implements Disposable {
     this.#listeners.add(listener);
   }
 
-  /** Does a step that reads what is named; while it fails, the claim waits for a change of that. */
+  /** Runs a step that reads what `wait` names. If it fails, the claim waits for a change of that. */
   async during<T>(claimUid: string, wait: PlanWait, step: () => T | Promise<T>): Promise<T> {
     this.#waits.add(claimUid, wait); // before anything is read
     const result = await step();
@@ -43,12 +43,12 @@ export class PlanWaits implements Disposable {
     return result;
   }
 
-  /** The claim is planned anew, has its volume or is gone. Safe to repeat. */
+  /** The claim is planned again, has its volume or is gone. Safe to repeat. */
   forget(claimUid: string): void {
     this.#waits.delete(claimUid);
   }
 
-  /** Notices sources of clones that appear, are bound, resized, or go. */
+  /** Follows claims as sources of clones: when one appears, is bound, is resized or goes. */
   followClaims(claims: Changes<PersistentVolumeClaim>): void {
     const changed = (claim: PersistentVolumeClaim): void => {
       if (this.#waits.size > 0) this.#waits.changed(`claim/${objectKey(claim)}`);
@@ -62,7 +62,7 @@ export class PlanWaits implements Disposable {
     });
   }
 
-  /** Notices all changes of objects of which any may help. */
+  /** Follows objects of which each change may let waiting claims succeed. */
   follow<T extends KubeObject>(objects: Changes<T>, wait: 'grants' | 'nodes'): void {
     const changed = (): void => {
       if (this.#waits.size === 0 || this.#gathering.has(wait)) return;
@@ -81,14 +81,14 @@ export class PlanWaits implements Disposable {
     });
   }
 
-  /** Nothing is noticed any more. */
+  /** Drops the changes that are still being gathered. */
   [Symbol.dispose](): void {
     for (const timer of this.#gathering.values()) timer.cancel();
     this.#gathering.clear();
   }
 }
 
-/** Whether a clone of either fails in the same way. Anyone may edit the rest of a claim many times a second. */
+/** Whether both are the same as a source of a clone. The rest of a claim may be edited many times a second. */
 function sameSource(old: PersistentVolumeClaim, claim: PersistentVolumeClaim): boolean {
   return (
     old.metadata.uid === claim.metadata.uid &&

@@ -53,7 +53,7 @@ interface Page {
   readonly zipped: () => Promise<Buffer>;
 }
 
-/** One rendering. The bytes of the whole are made once however many responses hold them: readers may be many and slow. */
+/** One rendering. Its bytes are made once and shared by all responses: readers may be many and slow. */
 interface Rendering {
   readonly families: readonly Family[];
   readonly whole: () => Page;

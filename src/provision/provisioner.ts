@@ -75,8 +75,8 @@ export interface Provisioner {
   shouldDelete?(volume: PersistentVolume, context: ProvisionContext): boolean | Promise<boolean>;
   /**
    * Whether the storage of a volume is of this backend, as its source in `spec` says. Called for volumes that name this provisioner.
-   * One whose storage is not has a wrong annotation: nothing is deleted, its finalizers stay, and an event says so. Absent: yes, whatever
-   * the source. Of a Bound volume only `spec` counts. Pure; must not throw.
+   * If not, annotation and source contradict each other: nothing is deleted, the finalizers stay, and an event says so. Absent: yes,
+   * whatever the source. Of a Bound volume only `spec` counts. Pure; must not throw.
    */
   ownsSource?(volume: PersistentVolume): boolean;
   /**

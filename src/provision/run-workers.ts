@@ -10,8 +10,8 @@ export interface WorkersOptions {
   /** Max workers; each is started when all others are busy. */
   count: number;
   /**
-   * Works on a key; a rejection requeues it with back-off. Resolves with `waits` for a key that needs something else first and is queued
-   * again by whoever knows when: its failures stay as they are.
+   * Works on a key; a rejection requeues it with back-off. Resolves with `waits` for a key that needs something else first: its failures
+   * are not reset, and another part of the controller requeues it.
    */
   sync: (key: string, signal: AbortSignal) => Promise<unknown>;
   /** Consecutive failures after which a key is left alone until something changes; 0: never. */

@@ -1,6 +1,6 @@
 /**
  * Why a claim has no volume yet, or a volume is not deleted yet: for each reason, what has to change, and who notices it. A reason without
- * a row is an error of types; `test/integration/provision/wakes.test.ts` takes each obstacle away.
+ * a row does not pass the type check; `test/integration/provision/wakes.test.ts` takes each obstacle away.
  */
 import type { ClaimDecision } from './claim/claim-decision.ts';
 import type { StopReason } from './claim/attempt-steps.ts';
@@ -14,7 +14,7 @@ import type { ReleaseStep } from './volume/released-volume.ts';
  *
  * - `own`: the watch of claims or volumes, as the object itself changes.
  * - `class`, `volume`, `name`: `ClaimWaits`, from the watches of classes and volumes, and from the records. `volumes`: `DeletionWaits`.
- * - `record`: the journal, or the revoker, which tells when it has finished.
+ * - `record`: the journal, or the revoker, which reports when it has finished.
  * - `provisioner`: `wakeClaim` or `wakeVolume` of the controller; `src/csi/plan-waits.ts` says what the CSI provisioner watches for it, and
  *   `NodeDeployment` wakes claims that its node has declined.
  * - `backend`: `retryFailed`, when the driver has reconnected.
@@ -30,8 +30,8 @@ export interface Wake {
 }
 
 /**
- * Why a claim has no volume: an attempt that stopped, is refused or waits, a decision against one, or what its record waits for. Failed
- * attempts are by their state.
+ * Why a claim has no volume: a decision against an attempt, an attempt that stopped, is refused or waits, or what its record waits for.
+ * Failed attempts are named by their `ProvisioningState`.
  */
 export type ClaimReason =
   | StopReason

@@ -1,4 +1,4 @@
-/** Reports that this process waits for another one with its identity: for all others it looks like the leader. */
+/** Reports that this process waits for another one with its identity: to everybody else the Lease seems to be held by this process. */
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import { ownPod } from '../kube/client/own-pod.ts';
 import { leases } from '../kube/election/lease-record.ts';
@@ -13,13 +13,13 @@ export interface Namesake {
 const cure =
   'Give each Pod a host name of its own (with hostNetwork it has that of the node), or run one replica per node';
 
-/** The process that is waited for. */
+/** Describes the process that is waited for. */
 export function namesakeText(identity: string, { isAlive }: Namesake): string {
   const what = isAlive ? 'which holds the lease' : 'which has renewed the lease and may still run';
   return `another process with its identity ${identity}, ${what}`;
 }
 
-/** Records it on the Lease and on the Pod of this process. Never rejects. */
+/** Records an event about it on the Lease and on the Pod of this process. Never rejects. */
 export async function recordNamesake(
   namesake: Namesake,
   options: {
@@ -33,7 +33,7 @@ export async function recordNamesake(
 ): Promise<void> {
   const { client, recorder, lock, identity, signal } = options;
   const lease = { apiVersion: `${leases.group}/${leases.version}`, kind: leases.kind, ...lock };
-  const pod = await ownPod(client, { signal }).catch(() => undefined); // the signal's reason
+  const pod = await ownPod(client, { signal }).catch(() => undefined); // it rejects when the signal aborts
   const text = `A standby waits for ${namesakeText(identity, namesake)}${namesake.isAlive ? `. ${cure}` : ''}`;
   const type = namesake.isAlive ? 'Warning' : 'Normal';
   for (const object of [lease, pod]) {

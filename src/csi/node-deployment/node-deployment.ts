@@ -24,7 +24,7 @@ import { WaitingClaims } from './waiting-claims.ts';
 /** How long the selected node may take before other nodes record that the claim waits, in milliseconds. */
 const selectedNodePatienceMs = 300_000;
 
-/** Deletions are gathered for so long, as each claim that is checked again costs a GetCapacity; in milliseconds. */
+/** How long deletions are gathered, as each claim that is checked again costs a GetCapacity; in milliseconds. */
 const gatheringMs = 1000;
 
 export interface NodeDeploymentOptions {

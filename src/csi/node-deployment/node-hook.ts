@@ -13,7 +13,7 @@ export interface NodeHook {
   ownsClaim(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): Promise<boolean>;
   /** The claim is gone or has its volume. Safe to repeat. */
   forgetClaim(uid: string): void;
-  /** The driver has deleted a volume: claims that were declined may fit now. */
+  /** The driver has deleted a volume: claims that were declined for their size may fit now. */
   roomFreed(): void;
   /** Whether the volume is reachable from this node. @throws when its node affinity cannot be read. */
   ownsVolume(volume: PersistentVolume): boolean;

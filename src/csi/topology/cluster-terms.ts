@@ -10,7 +10,7 @@ import { isLabelName, keysText, sortedTerms, termOf, type TopologyTerm } from '.
 interface KeySet {
   /** Sorted; a repeated one is kept. */
   keys: readonly string[];
-  /** Those of which there is a Node. */
+  /** Without those whose Node is not in the cache. */
   nodes: TopologyNode[];
 }
 
@@ -18,7 +18,7 @@ interface KeySet {
 export class ClusterTerms {
   readonly #nodes: TopologyNodes;
   readonly #driverName: string;
-  /** What was or is being computed, by keys, until labels or keys of a node change; for all key sets by none. */
+  /** Results by topology keys, the empty text for all key sets; dropped when labels or keys of a node have changed. */
   readonly #remembered = new Map<string, Promise<readonly TopologyTerm[]>>();
   #changes: number | undefined;
 
@@ -28,7 +28,7 @@ export class ClusterTerms {
   }
 
   /**
-   * Those of the nodes that have all these keys, in order, each once.
+   * Sorted terms of the nodes on which the driver has all these keys, each once.
    *
    * @throws {Error} when there is none.
    */
@@ -37,9 +37,9 @@ export class ClusterTerms {
   }
 
   /**
-   * Those for each set of keys that the driver has on a node, in order, each once; none where it has no keys.
+   * Sorted terms for every set of keys that the driver has on some node, each once; empty when it has no keys on any node.
    *
-   * @throws {Error} when there are keys, but none.
+   * @throws {Error} when it has keys, and no node has a term for them.
    */
   ofAllKeySets(): Promise<readonly TopologyTerm[]> {
     return this.#remember('', async (keySets) => {
@@ -78,7 +78,7 @@ export class ClusterTerms {
   }
 }
 
-/** For each list of keys the terms of the nodes whose keys include it, all of them sorted. */
+/** The terms, sorted, of each list of keys: those of the nodes on which the driver has at least these keys. */
 async function termsFor(lists: readonly (readonly string[])[], keySets: readonly KeySet[]): Promise<TopologyTerm[]> {
   const terms = new Map<string, TopologyTerm>();
   for (const keys of lists) {

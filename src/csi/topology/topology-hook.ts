@@ -20,7 +20,7 @@ export interface TopologyHook {
    * @throws {SelectedNodeGoneError} when another node must be chosen; anything else becomes an event, with a prefix.
    */
   requirements(question: TopologyQuestion): TopologyRequirement | undefined | Promise<TopologyRequirement | undefined>;
-  /** Those of a node, as last seen; undefined where it is not known. Absent: no node is known. */
+  /** The labels of a node, as last seen; undefined for an unknown node. Absent: no node is known. */
   labelsOf?(nodeName: string): Readonly<Record<string, string>> | undefined;
 }
 

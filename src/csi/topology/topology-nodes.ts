@@ -29,7 +29,7 @@ export interface CsiNodeDriver {
 export interface TopologyNodes {
   nodes: Lister<TopologyNode>;
   csiNodes: Lister<CsiNode>;
-  /** A number that is another one after labels or keys of a node have changed; without it nothing is remembered. */
+  /** A number that changes with the labels and topology keys of nodes; without it no result is remembered. */
   changes?: () => number;
 }
 
@@ -64,7 +64,7 @@ export interface NodeInformers extends TopologyNodes {
   changes: () => number;
 }
 
-/** The caches alone, by name, for what runs them and waits for them. */
+/** Only the caches, by name, for the caller that runs them and waits for them. */
 export function nodeCaches({ nodes, csiNodes }: NodeInformers): Pick<NodeInformers, 'nodes' | 'csiNodes'> {
   return { nodes, csiNodes };
 }

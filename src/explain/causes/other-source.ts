@@ -1,4 +1,4 @@
-/** An annotation names a provisioner on whose backend the storage is not. */
+/** An annotation names a provisioner, but the storage is not of its backend. */
 import { migratedToKey, provisionedByKey } from '../../provision/keys.ts';
 import {
   contradictionOf,
@@ -15,8 +15,8 @@ import { defineCause } from './cause.ts';
 export const otherSource = defineCause({ name: 'other-source' });
 
 /**
- * Only the provisioner itself knows which sources are its own. So its event decides, as long as the volume still is what it says;
- * without one, which the API server keeps for an hour, whether the name is that of a CSI driver: these have volumes of their own alone.
+ * Only the provisioner itself knows which sources are its own. So its event decides, as long as it fits the volume. The API server keeps
+ * events for an hour: without one only CSI drivers are judged, whose volumes have sources of their own name.
  */
 export function checkOtherSource({ volume, provisioner, events }: VolumeFacts): Finding | undefined {
   if (!isLeftUndone(volume, true)) return undefined;

@@ -15,7 +15,7 @@ export class HolderSocket implements Disposable {
   #binding: Promise<net.Server | undefined> = Promise.resolve(undefined);
   #isDisposed = false;
 
-  /** @param place - default: that of this process. Empty: nothing is proven. */
+  /** @param place - machine and network namespace. Default: those of this process. Empty: nothing is proven. */
   constructor({ identity, place = ownPlace() }: { identity: string; place?: string | undefined }) {
     this.#identity = identity;
     this.#place = place;
@@ -51,7 +51,7 @@ export class HolderSocket implements Disposable {
   }
 }
 
-/** Undefined where another process has it, and where there are no such sockets. */
+/** Binds a socket; undefined where another process has it, and where there are no abstract sockets. */
 async function bound(name: string): Promise<net.Server | undefined> {
   const server = net.createServer((connection) => connection.destroy()).unref();
   return new Promise((resolve) => {
@@ -60,7 +60,7 @@ async function bound(name: string): Promise<net.Server | undefined> {
   });
 }
 
-/** The network namespace and since when the machine runs: the inode of a namespace is unique only until a reboot. */
+/** The network namespace, with the boot id of the machine: the inode of a namespace is unique only until a reboot. */
 function ownPlace(): string {
   try {
     const bootId = fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

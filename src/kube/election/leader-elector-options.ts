@@ -31,7 +31,7 @@ export interface LeaderElectorOptions {
    * lease, has been silent for its duration, or is known to have ended: where it ran on this machine, in the same network namespace.
    */
   identity: string;
-  /** Machine and network namespace of this process. Default: what Linux says; empty, also elsewhere: others cannot know that this process has ended. */
+  /** Machine and network namespace of this process. Default: read from `/proc`; empty where that fails: others cannot know that this process has ended. */
   place?: string;
   labels?: Readonly<Record<string, string>>;
   /** How long a lease holds without renewal. Default 15,000. */
@@ -51,7 +51,7 @@ export interface LeaderElectorOptions {
   metrics?: LeaderElectorMetrics;
   /** Called with the error of each request that failed, and with undefined once the Lease was written, or is held by another. Default: nothing. */
   onRequest?: (error: unknown) => void;
-  /** Called when another process holds the lease with our identity, or held it until it ended, and again once it was seen to renew it. Default: nothing. */
+  /** Called when the lease has our identity and is of another process, which may have ended; again once that was seen to renew it. Default: nothing. */
   onNamesake?: (namesake: { isAlive: boolean }) => void;
 }
 

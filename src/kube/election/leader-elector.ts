@@ -193,7 +193,7 @@ export class LeaderElector {
     return false;
   }
 
-  /** Reports a holder with our identity: first that it may live, then that it does. */
+  /** Reports another holder with our identity: first that it may still run, and once it renews the lease, that it does. */
   #noteNamesake(noted: { sinceMs: number; reported: number }): void {
     const { identity, logger, onNamesake } = this.#options;
     if (!this.#lock.isOfNamesake) return;

@@ -18,7 +18,7 @@ export interface LeaseLockOptions {
   name: string;
   /** The holder identity. Of several processes that share it, one holds the Lease, and the others wait. */
   identity: string;
-  /** Proves that an earlier process with this identity has ended, so that nothing is waited for. */
+  /** Proves that an earlier process with this identity has ended, so that its Lease can be taken over at once. */
   socket: HolderSocket;
   /** Set on the Lease at each write, beside the labels it has. */
   labels: Readonly<Record<string, string>>;
@@ -55,7 +55,7 @@ const maxReleaseTries = 3;
  */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
-  /** This process, in what it writes. */
+  /** Names this process in the marks that it writes. */
   readonly #me = randomUUID();
   #lease: Lease | undefined;
   #observedText: string | undefined;
@@ -185,7 +185,7 @@ export class LeaseLock {
     return this.#write(lease, this.isOurs || isSuccessor ? this.#renewed() : this.#taken(), options, 'error');
   }
 
-  /** Whether the process that wrote the Lease is known to have ended: it had the socket then, and this process has it now. */
+  /** Whether the process that wrote the Lease is known to have ended: it had bound the socket then, and this process has bound it now. */
   async #hasEnded(lease: Lease): Promise<boolean> {
     const place = await this.#options.socket.hold(lease.metadata.uid ?? '');
     return place !== '' && markOf(lease)?.place === place;

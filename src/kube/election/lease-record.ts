@@ -48,15 +48,15 @@ const markKey = 'csi-provisioner/holder';
 
 /** Tells processes with the same holder identity apart. */
 export interface HolderMark {
-  /** Of the record with which it was written: with another one it says nothing about who wrote that. */
+  /** That of the record with which the mark was written: beside another record it says nothing about the writer. */
   renewTime: string;
-  /** Random. */
+  /** A random name of the process. */
   process: string;
-  /** Where other processes can see whether that one lives, see `HolderSocket`. Empty: nowhere. */
+  /** Machine and network namespace in which the process keeps its `HolderSocket` bound. Empty: it has none. */
   place: string;
 }
 
-/** The annotations of a Lease with a mark. */
+/** The annotations of a Lease, with the mark added. */
 export function withMark({ metadata }: Lease, mark: HolderMark): Record<string, string> {
   return { ...metadata.annotations, [markKey]: JSON.stringify(mark) };
 }

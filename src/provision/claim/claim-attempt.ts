@@ -86,7 +86,7 @@ export interface ClaimAttemptOptions {
  */
 export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped' | 'held-back';
 
-/** After which a claim is synced again whose volume was saved, and is not in the cache, which may never show that it is gone; in milliseconds. */
+/** When to sync a claim again whose saved volume is not in the cache, which may then never show that it is gone; in milliseconds. */
 const unseenMs = 10_000;
 
 export class ClaimAttempt {

@@ -4,12 +4,13 @@
  * What an attempt depended on when it ended without a volume.
  *
  * - `class/NAME`: that StorageClass is created, replaced or edited.
- * - `gone/NAME`: that PersistentVolume is deleted. `volume/NAME`: or whose it is changes, or its phase.
- * - `name/NAME`: no open record stands for a volume of that name any more.
+ * - `gone/NAME`: that PersistentVolume is deleted.
+ * - `volume/NAME`: that PersistentVolume is deleted, or its owner or phase changes.
+ * - `name/NAME`: the last open record for a volume of that name is closed.
  */
 export type ClaimWait = `${'class' | 'gone' | 'volume' | 'name'}/${string}`;
 
-/** By claim UID and by what is waited for; each change costs a look-up, however many claims wait for something else. */
+/** Indexed by claim UID and by what is waited for: a change costs one look-up, however many claims wait for something else. */
 export class ClaimWaits<Wait extends string = ClaimWait> {
   readonly #onWake: (uid: string) => void;
   readonly #ofClaim = new Map<string, Set<Wait>>();
@@ -31,7 +32,7 @@ export class ClaimWaits<Wait extends string = ClaimWait> {
     addTo(this.#claims, wait, uid);
   }
 
-  /** The claim waits for nothing, or for this no more. Safe to repeat. */
+  /** The claim no longer waits for this; without `wait`, for anything. Safe to repeat. */
   delete(uid: string, wait?: Wait): void {
     for (const each of wait === undefined ? [...(this.#ofClaim.get(uid) ?? [])] : [wait]) {
       deleteFrom(this.#ofClaim, uid, each);

@@ -145,7 +145,7 @@ export class RecordedSteps implements AttemptSteps {
     return this.#alreadyServed(claim, volumeName, signal);
   }
 
-  /** Looks live whether a claim that was served lately, by whatever process, still wants a volume. @returns that it does not. */
+  /** Reads live whether a claim that was served lately, by any process, still wants a volume. @returns why not; undefined: it does. */
   async #alreadyServed(
     claim: PersistentVolumeClaim,
     volumeName: string,

@@ -88,7 +88,7 @@ function classifyFailure(error: unknown): Classified {
   return error instanceof ApiError || error instanceof TransportError ? 'transient' : 'unexpected';
 }
 
-/** Whether an error is neither one of the API server nor one of the connection, nor of what is stored: probably a bug in this program. */
+/** Whether an error comes neither from the API server nor the connection nor the stored data: probably a bug in this program. */
 export function isUnexpected(error: unknown): boolean {
   return classifyFailure(error) === 'unexpected';
 }

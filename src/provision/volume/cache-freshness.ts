@@ -8,7 +8,7 @@ import type { PersistentVolume } from '../objects.ts';
  */
 export const maxStalenessMs = 2000;
 
-/** By how much the API server's clock may seem to be ahead before no event says any more how late it is, in milliseconds. */
+/** By how much the API server's clock may seem to be ahead before the lateness of events can no longer be judged, in milliseconds. */
 const maxAheadMs = 1000;
 
 /**
@@ -20,7 +20,7 @@ export class CacheFreshness {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'wallMs'>;
   /** Changes until then are in the cache. */
   #reachedAt: Moment | undefined;
-  /** The API server's clock is ahead, by how much is not known: an event that is late looks like one that is not. */
+  /** Whether the API server's clock is ahead by an unknown amount, so that a late event does not look late. */
   #isAhead = false;
 
   constructor(clock: Pick<Clock, 'monotonicMs' | 'wallMs'>) {

@@ -7,20 +7,20 @@ import { shouldDelete } from './should-delete.ts';
 
 export interface VolumeOwnership {
   isKnownProvisioner: (name: string) => boolean;
-  /** As `Provisioner.ownsSource`; undefined: each source is. */
+  /** As `Provisioner.ownsSource`; undefined: it owns every source. */
   ownsSource: ((volume: PersistentVolume) => boolean) | undefined;
 }
 
 /**
- * - `contradictory`: an annotation names this provisioner, and the storage is not of its backend. It is not known which of the two is
- *   wrong, so the volume is left as it is.
+ * - `contradictory`: an annotation names this provisioner, but the storage is not of its backend. Either may be wrong, so the volume is
+ *   left as it is.
  * - `others`: it names another provisioner, wherever its storage is, or none.
  */
 export type VolumeOwner = 'ours' | 'contradictory' | 'others';
 
 /**
- * Every decision about a volume begins here. The source of a Bound one was looked at when it came into the cache, which does not keep
- * it: one whose source is not ours is kept as a volume of others.
+ * Every decision about a volume begins here. The cache does not keep the source of a Bound volume. It was checked when the volume came
+ * into the cache, which keeps one with a foreign source as a volume of others.
  */
 export function ownerOf(volume: PersistentVolume, { isKnownProvisioner, ownsSource }: VolumeOwnership): VolumeOwner {
   if (!namesProvisioner(volume, isKnownProvisioner)) return 'others';
@@ -28,7 +28,7 @@ export function ownerOf(volume: PersistentVolume, { isKnownProvisioner, ownsSour
   return namingKey(volume, isKnownProvisioner) === undefined ? 'others' : 'contradictory';
 }
 
-/** What `VolumeOwnership` and `provisionInformers` take for a provisioner. */
+/** The `ownsSource` of a provisioner, as `VolumeOwnership` and `provisionInformers` take it. */
 export function ownsSourceOf(provisioner: Pick<Provisioner, 'ownsSource'>): VolumeOwnership['ownsSource'] {
   if (provisioner.ownsSource === undefined) return undefined;
   return (volume) => provisioner.ownsSource?.(volume) !== false;
@@ -53,11 +53,11 @@ function namingKey(
 ): NamingKey | undefined {
   const { [provisionedByKey]: provisionedBy, [migratedToKey]: migratedTo } = annotations;
   if (provisionedBy !== undefined && isKnownProvisioner(provisionedBy)) return provisionedByKey;
-  const isStatic = provisionedBy === undefined && spec.csi !== undefined; // then the driver alone decides
+  const isStatic = provisionedBy === undefined && spec.csi !== undefined; // then only its driver counts
   return !isStatic && migratedTo !== undefined && isKnownProvisioner(migratedTo) ? migratedToKey : undefined;
 }
 
-/** Whether something is left undone because a volume is contradictory: its storage is to be deleted, or our finalizer holds it. */
+/** Whether there would be something to do for a contradictory volume: its storage is to be deleted, or our finalizer holds it. */
 export function isLeftUndone(volume: PersistentVolume, addFinalizer: boolean): boolean {
   return shouldDelete(volume, addFinalizer) || isHeld(volume);
 }
@@ -72,7 +72,7 @@ export interface Contradiction {
   cure: string;
 }
 
-/** Of a volume that names one of the known provisioners in an annotation, and whose storage is not of that one's backend. */
+/** Describes a volume whose annotation names one of the known provisioners although its storage is not of that one's backend. */
 export function contradictionOf(
   volume: PersistentVolume,
   isKnownProvisioner: (name: string) => boolean,
@@ -94,7 +94,7 @@ export function contradictionText({ metadata: { name } }: PersistentVolume, { wh
   return `persistentvolume ${name} is left as it is: ${what}. ${cure}`;
 }
 
-/** Whether the source is certainly not of a CSI driver, nor of a plugin that it may have replaced. */
+/** Whether the storage is certainly neither of this CSI driver nor of an in-tree plugin that it may have replaced. */
 export function isForeignToDriver({ spec }: PersistentVolume, driverName: string): boolean {
   if (spec.csi !== undefined) return spec.csi.driver !== driverName;
   return inTreeSourceFields.every((field) => spec[field] === undefined);

@@ -13,7 +13,7 @@ import { shouldDelete } from './should-delete.ts';
  * - `retrying`: the last attempt failed, the next one is scheduled.
  * - `earlier-call`: a call of an earlier process may still be creating its storage.
  * - `shared-storage`: another PersistentVolume has the same storage.
- * - `other-source`: it names this provisioner, and its storage is not of this one's backend: it is left as it is until that is corrected.
+ * - `other-source`: it names this provisioner, but its storage is of another backend: it is left as it is until that is corrected.
  * - `idle`: nothing happens until something changes: it is still attached, or it is the work of another instance.
  */
 export type ReleaseStep =

@@ -66,7 +66,7 @@ export class VolumeSyncer {
   readonly #deleted = new Map<string, { uid: string; released: boolean }>();
   /** Volumes whose deletion was tried and has failed, by name. */
   readonly #failed = new Set<string>();
-  /** What was recorded last about volumes that are left as they are, by name. */
+  /** UID and text of the last event about each volume that is left as it is, by its name. */
   readonly #left = new Map<string, string>();
   readonly #freshness: CacheFreshness;
 
@@ -148,7 +148,7 @@ export class VolumeSyncer {
     this.#options.sharedStorage?.forget(name);
   }
 
-  /** Its storage is not ours: nothing is changed, and an event says so, once for each cause. Its next change shows whether it stays so. */
+  /** Leaves a contradictory volume as it is, with an event once for each text. The next change of the volume has it checked again. */
   #leave(volume: PersistentVolume): void {
     const { isKnownProvisioner, addFinalizer, recorder } = this.#options;
     const { name, uid = '' } = volume.metadata;
@@ -329,7 +329,7 @@ export class VolumeSyncer {
     const { volumes, client } = this.#options;
     const cached = volumes.get(name); // others may have changed the list since
     if (cached === undefined) return;
-    // annotated for another provisioner meanwhile: of its volumes the cache keeps no finalizers
+    // annotated for another provisioner meanwhile: the cache keeps no finalizers of such volumes
     const isOthers = ownerOf(cached, this.#options) === 'others';
     const volume = isOthers ? await storedVolume(client, name, signal) : cached;
     const finalizers = volume?.metadata.finalizers ?? [];
