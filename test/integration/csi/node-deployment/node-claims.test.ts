@@ -20,6 +20,12 @@ const told = (scene: NodeScene): Promise<string> =>
     const [event] = scene.events();
     return event && `${event.reason}: ${event.message}`;
   });
+/** The claim is checked again, waits for its turn and gets its volume. */
+const boundAfterSecondWait = async (scene: NodeScene): Promise<void> => {
+  await scene.waits(2);
+  await scene.clock.advance(secondWaitMs);
+  await scene.volumeOf();
+};
 const full = (driver: RecordingDriver): void => driver.always('GetCapacity', { available_capacity: 100 });
 
 describe('node deployment, start', () => {
@@ -269,9 +275,7 @@ describe('node deployment, immediate binding', () => {
     );
     await scene.looked();
     await scene.clock.advance(1000);
-    await scene.waits(2);
-    await scene.clock.advance(secondWaitMs);
-    await scene.volumeOf();
+    await boundAfterSecondWait(scene);
     assert.equal(scene.calls('GetCapacity'), 2);
   });
 
@@ -373,9 +377,7 @@ describe('node deployment, immediate binding', () => {
     await scene.looked();
     assert.equal(scene.calls('GetCapacity'), 1);
     await scene.clock.advance(301_000); // all claims are looked at every quarter of an hour
-    await scene.waits(2);
-    await scene.clock.advance(secondWaitMs);
-    await scene.volumeOf();
+    await boundAfterSecondWait(scene);
   });
 
   for (const { name, free } of [
@@ -410,9 +412,7 @@ describe('node deployment, immediate binding', () => {
       await free(scene);
       await scene.looked();
       await scene.clock.advance(1000);
-      await scene.waits(2);
-      await scene.clock.advance(secondWaitMs);
-      await scene.volumeOf();
+      await boundAfterSecondWait(scene);
       assert.equal(scene.calls('GetCapacity'), 2);
     });
   }
@@ -433,9 +433,7 @@ describe('node deployment, immediate binding', () => {
     answer.resolve({ available_capacity: 100 });
     await scene.program().logged('Not enough capacity for the claim');
     await scene.clock.advance(1000);
-    await scene.waits(2);
-    await scene.clock.advance(secondWaitMs);
-    await scene.volumeOf();
+    await boundAfterSecondWait(scene);
   });
 
   test('a deletion on another node is no reason to check again', async () => {
