@@ -127,7 +127,7 @@ test(
     for (const attempt of [share.has(['a'], signal), share.make(['a'], signal), share.remove(['a'], signal)]) {
       await assert.rejects(attempt, (error) => {
         assert.ok(error instanceof ShareError, 'a claim that waits for it is not refused for good');
-        assert.match(error.message, /ENOTCONN.*It is tried again\. If it stays so, delete the Pod of the provisioner/);
+        assert.match(error.message, /ENOTCONN.*This is retried\. If it persists, delete the Pod of the provisioner/);
         return true;
       });
     }
