@@ -33,7 +33,7 @@ async function scene() {
   });
   const startCaches = (): void => {
     starts += 1;
-    running.push(...Object.values(nodes).map((informer: typeof nodes.nodes) => informer.run(end.signal)));
+    running.push(nodes.nodes.run(end.signal), nodes.csiNodes.run(end.signal));
   };
   const options = { driverName, nodes, startCaches, strict: false, immediate: true, signal: end.signal, clock, logger };
   return {
