@@ -1,7 +1,6 @@
 /** Names in the export that are no volume's. */
 import { isArchiveDirectory } from './class-parameters.ts';
 import { isReservedName } from './share-identity.ts';
-import type { VolumePath } from './volume-path.ts';
 
 /** What file servers keep in the folders that they export, in lower case: snapshots, recycle bins, and what they have found. */
 const serverNames = new Set([
@@ -15,7 +14,7 @@ export function isOfFileServer(name: string): boolean {
 }
 
 /** Why no volume may have the path; undefined: it may. */
-export function reservedReason(path: VolumePath): string | undefined {
+export function reservedReason(path: readonly string[]): string | undefined {
   const [first = ''] = path;
   if (isReservedName(first)) return `${JSON.stringify(first)} is reserved for the identity of the share`;
   if (isArchiveDirectory(first)) return `${JSON.stringify(first)} is reserved for archives`;

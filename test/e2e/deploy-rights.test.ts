@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { AuthorizationV1Api } from '@kubernetes/client-node';
+import { ApiException, AuthorizationV1Api } from '@kubernetes/client-node';
 import { connectAdmin, loadKubeconfig, type Admin } from '../support/admin.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -56,6 +56,11 @@ const publishedNames = {
   binding: 'csi-provisioner-role-cfg',
 } as const;
 
+/** The tests delete some objects themselves, and a namespace may be gone by now. */
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof ApiException) || error.code !== 404) throw error;
+}
+
 describe('an install of deploy/', { skip: isReal ? false : 'needs the real control plane' }, () => {
   const id = `e2e-${randomBytes(4).toString('hex')}`;
   const [first, second, other] = [`${id}-first`, `${id}-second`, `${id}-other`] as const;
@@ -74,7 +79,7 @@ describe('an install of deploy/', { skip: isReal ? false : 'needs the real contr
     await grantAsPublished(other);
   });
   after(async () => {
-    for (const closer of closers.toReversed()) await closer();
+    for (const closer of closers.toReversed()) await closer().catch(ignoreMissing);
   });
 
   const run = (...args: string[]): Promise<string> =>

@@ -12,7 +12,7 @@ import { type BeforeDelete, failingAs } from '../failing-as.ts';
 import type { CreateVolumeRequest } from '../generated/csi/v1/CreateVolumeRequest.ts';
 import type { CreateVolumeResponse__Output } from '../generated/csi/v1/CreateVolumeResponse.ts';
 import { type CreatedVolume, persistentVolume } from './persistent-volume.ts';
-import { reportMisplaced } from '../topology/misplaced-volume.ts';
+import { reportMisplaced } from './misplaced-volume.ts';
 import { topologyRequirement } from '../topology/planned-topology.ts';
 import type { CallOptions, WithWrappedSecrets } from '../unary-call.ts';
 

@@ -86,6 +86,7 @@ export const inTreeSourceFields = [
   'vsphereVolume',
 ] as const;
 
+/** Where a volume of an in-tree plugin that a CSI driver may replace has its source: a field of the `spec`. */
 export type InTreeSourceField = (typeof inTreeSourceFields)[number];
 
 /** Every kind of source by its field in a volume's `spec`, which holds exactly one of them. */

@@ -1,5 +1,5 @@
-import { shortValue } from '../../base/short-value.ts';
-import type { NodeSelectorRequirement, NodeSelectorTerm } from '../../provision/objects.ts';
+import { shortValue } from '../base/short-value.ts';
+import type { NodeSelectorRequirement, NodeSelectorTerm } from '../provision/objects.ts';
 
 /**
  * Whether a node with these labels is among those selected: of the terms one must fit, of a term's conditions all. The

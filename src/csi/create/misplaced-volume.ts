@@ -3,10 +3,10 @@ import { shortValue } from '../../base/short-value.ts';
 import { claimReference, selectedNode } from '../../provision/claim/claim-fields.ts';
 import { misplacedReason } from '../../provision/event-reasons.ts';
 import type { NodeSelectorTerm, PersistentVolume } from '../../provision/objects.ts';
-import type { VolumePlan } from '../create/volume-plan.ts';
+import type { VolumePlan } from './volume-plan.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
-import { selectsNode } from '../node-deployment/node-selector.ts';
-import { labelsText } from './topology-term.ts';
+import { selectsNode } from '../node-selector.ts';
+import { labelsText } from '../topology/topology-term.ts';
 
 /**
  * Reports a volume that the selected node cannot use, by the labels of the node: its Pod cannot start there. The volume is kept, since
