@@ -121,9 +121,10 @@ export class ClaimAttempt {
         const volumeName = this.#options.volumeName(claim);
         const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
         const refusal = (await this.#admit(options, signal)) ?? (await steps.admit(options, signal));
-        const isUnseen = refusal?.reason === 'volume-exists' && this.#options.volumes.get(volumeName) === undefined;
+        const stopped = refusal ?? (await this.#provisionAndSave({ options }, signal));
+        const isUnseen = stopped?.reason === 'volume-exists' && this.#options.volumes.get(volumeName) === undefined;
         if (isUnseen) this.#options.syncAfter(uid, unseenMs); // no event may show that it goes
-        return refusal ?? (await this.#provisionAndSave({ options }, signal));
+        return stopped;
       });
     }
     steps.ended(uid);
