@@ -2,32 +2,49 @@
 import { shortValue } from '../base/short-value.ts';
 import { className } from '../provision/claim/claim-fields.ts';
 import { attempts, type FailedAttempt } from './attempts.ts';
-import { checkAttributesBind, checkAttributesClass } from './causes/attributes-class.ts';
-import { checkBound } from './causes/bound.ts';
 import { waitMeaning } from './causes/causes.ts';
-import { checkClassExists } from './causes/class-not-found.ts';
-import { checkClaimDeleted } from './causes/deleting.ts';
-import { checkFailed } from './causes/driver-error.ts';
-import { checkFeatureEnabled } from './causes/feature-disabled.ts';
-import { checkGrant } from './causes/grant-missing.ts';
-import { checkNotBegun, checkUnderWay } from './causes/in-progress.ts';
-import { checkLost } from './causes/lost.ts';
-import { checkNameTaken } from './causes/name-taken.ts';
-import { checkNamesClass } from './causes/no-class.ts';
-import { checkElectionWaits, checkSeemsAway } from './causes/no-leader.ts';
-import { checkProvisioner } from './causes/no-provisioner.ts';
-import { checkAllowedTopologies } from './causes/no-topology.ts';
-import { checkHandOver } from './causes/not-handed-over.ts';
-import { checkReady } from './causes/not-ready.ts';
-import { checkSecret } from './causes/secret-missing.ts';
-import { checkNode } from './causes/selected-node-gone.ts';
-import { checkSelector } from './causes/selector.ts';
-import { checkSourceExists } from './causes/source-missing.ts';
-import { checkPopulator, checkSourceReady } from './causes/source-not-ready.ts';
-import { checkEmptyClass, checkHasProvisioner } from './causes/static-class.ts';
-import { checkBinding, checkSucceeded } from './causes/volume-made.ts';
-import { checkConsumer, checkConsumerReadable, checkHasConsumer } from './causes/waits-for-consumer.ts';
-import { checkNamedVolume } from './causes/waits-for-volume.ts';
+import {
+  checkBinding,
+  checkBound,
+  checkLost,
+  checkNamedVolume,
+  checkNameTaken,
+  checkSucceeded,
+} from './causes/claim.ts';
+import {
+  checkClassExists,
+  checkEmptyClass,
+  checkHasProvisioner,
+  checkNamesClass,
+  checkSelector,
+} from './causes/class.ts';
+import { checkClaimDeleted } from './causes/deletion.ts';
+import { checkFailed, checkSecret } from './causes/failure.ts';
+import {
+  checkAllowedTopologies,
+  checkConsumer,
+  checkConsumerReadable,
+  checkHasConsumer,
+  checkNode,
+} from './causes/pod.ts';
+import {
+  checkElectionWaits,
+  checkHandOver,
+  checkNotBegun,
+  checkProvisioner,
+  checkReady,
+  checkSeemsAway,
+  checkUnderWay,
+} from './causes/provisioner-state.ts';
+import {
+  checkAttributesBind,
+  checkAttributesClass,
+  checkFeatureEnabled,
+  checkGrant,
+  checkPopulator,
+  checkSourceExists,
+  checkSourceReady,
+} from './causes/source.ts';
 import type { ClaimFacts } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
 import type { Check, CheckedStep, Finding } from './explanation.ts';

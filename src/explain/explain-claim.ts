@@ -1,6 +1,6 @@
 /** Why a claim is not bound. */
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
-import { claimNotRead } from './causes/not-found.ts';
+import { claimNotRead } from './causes/claim.ts';
 import { type ClaimFacts, type ClaimReadOptions, readBoundFacts, readClaimFacts } from './claim-facts-reader.ts';
 import { claimSteps } from './claim-steps.ts';
 import { type Explanation, walk } from './explanation.ts';

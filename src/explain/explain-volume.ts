@@ -1,14 +1,19 @@
 /** Why a volume stays: the steps of its deletion in their order. */
 import { type PersistentVolume, persistentVolumes } from '../provision/objects.ts';
 import type { ClusterReader } from './cluster-reader.ts';
-import { checkAttachments } from './causes/attached.ts';
-import { checkDeletion, checkFailedForGood } from './causes/delete-error.ts';
-import { checkDeletionBegins, checkVolumeDeleted } from './causes/deleting.ts';
-import { checkInUse } from './causes/in-use.ts';
-import { checkDeleter, checkUnattempted } from './causes/no-deleter.ts';
-import { volumeNotRead } from './causes/not-found.ts';
-import { checkOtherSource } from './causes/other-source.ts';
-import { checkRetained } from './causes/retained.ts';
+import { volumeNotRead } from './causes/claim.ts';
+import {
+  checkAttachments,
+  checkDeleter,
+  checkDeletion,
+  checkDeletionBegins,
+  checkFailedForGood,
+  checkInUse,
+  checkOtherSource,
+  checkRetained,
+  checkUnattempted,
+  checkVolumeDeleted,
+} from './causes/deletion.ts';
 import { type CheckedStep, type Explanation, type Finding, walk } from './explanation.ts';
 import { isToBeDeleted, readVolumeFacts, type VolumeFacts } from './volume-facts-reader.ts';
 

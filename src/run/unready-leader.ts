@@ -1,7 +1,8 @@
 /** Reports a leader that is not ready: claims may not be provisioned meanwhile, and none of their events says why. */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { notReady, notReadyCure } from '../explain/causes/not-ready.ts';
+import type { Cause } from '../explain/causes/cause.ts';
+import { notReadyCure } from '../explain/causes/provisioner-state.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
 import type { ObjectReference } from '../kube/kube-object.ts';
 import { notReadyReason } from '../provision/event-reasons.ts';
@@ -52,7 +53,7 @@ async function reportUnready(options: UnreadyLeaderOptions, signal: AbortSignal)
 
 function report({ recorder, lease, logger }: UnreadyLeaderOptions, reason: string): void {
   logger.error(
-    { reason, cause: notReady.name, cure: notReadyCure },
+    { reason, cause: 'not-ready' satisfies Cause, cure: notReadyCure },
     'Has not been ready for 30 seconds: claims may not be provisioned',
   );
   if (lease === undefined) return;

@@ -1,6 +1,6 @@
 import type { FailedRequest } from '../../kube/client/failed-request.ts';
 
-/** Every cause, as `why` prints it; `docs/why.md` has them with their cures, and each has a file of its own. */
+/** Every cause, as `why` prints it; `docs/why.md` has them with their cures. The files beside this one have them by subject: a check, texts, or both. */
 export const causes = [
   'bound',
   'not-found',
@@ -68,7 +68,7 @@ export interface RequestLook {
   cures: readonly TextPattern[];
 }
 
-/** Why a claim has no volume, or why a volume stays. */
+/** How a cause shows in texts. One that does not needs no definition. */
 export interface CauseDefinition {
   readonly name: Cause;
   readonly request?: RequestLook;

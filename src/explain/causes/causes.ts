@@ -1,62 +1,27 @@
 /** What texts of failures and waits mean: the causes, in the order in which their texts are compared. */
 import type { ClaimFacts } from '../claim-facts-reader.ts';
-import { apiServer } from './api-server.ts';
-import { attached } from './attached.ts';
-import { attributesClass } from './attributes-class.ts';
-import { bound } from './bound.ts';
 import type { Cause, CauseDefinition } from './cause.ts';
-import { classNotFound } from './class-not-found.ts';
-import { classParameters } from './wrong-parameters.ts';
-import { deleteError } from './delete-error.ts';
-import { deleting } from './deleting.ts';
-import { driverError } from './driver-error.ts';
-import { featureDisabled } from './feature-disabled.ts';
-import { grantMissing } from './grant-missing.ts';
-import { inProgress } from './in-progress.ts';
-import { inUse } from './in-use.ts';
-import { lost } from './lost.ts';
-import { nameTaken } from './name-taken.ts';
-import { noCapacity } from './no-capacity.ts';
-import { noClass } from './no-class.ts';
-import { noDeleter } from './no-deleter.ts';
-import { noLeader } from './no-leader.ts';
-import { noProvisioner } from './no-provisioner.ts';
-import { noTopology } from './no-topology.ts';
-import { notFound } from './not-found.ts';
-import { notHandedOver } from './not-handed-over.ts';
-import { notReady } from './not-ready.ts';
-import { otherSource } from './other-source.ts';
-import { podUnschedulable } from './pod-unschedulable.ts';
-import { provisionerAway } from './provisioner-away.ts';
-import { rejected } from './rejected.ts';
-import { requestMeaning } from './request-meaning.ts';
-import { retained } from './retained.ts';
-import { secretContent, secretCure } from './secret-content.ts';
-import { secretMissing } from './secret-missing.ts';
-import { selectedNodeGone } from './selected-node-gone.ts';
-import { selector } from './selector.ts';
-import { sharedStorage } from './storage-shared.ts';
-import { sourceMissing } from './source-missing.ts';
-import { sourceNotReady } from './source-not-ready.ts';
-import { staticClass } from './static-class.ts';
-import { unsupportedSize } from './unsupported-size.ts';
-import { volumeMade } from './volume-made.ts';
-import { waitsForPod } from './waits-for-consumer.ts';
-import { waitsForVolume } from './waits-for-volume.ts';
+import { nameTaken } from './claim.ts';
+import { classNotFound, classParameters, noClass, selector } from './class.ts';
+import {
+  apiServer,
+  driverError,
+  rejected,
+  requestMeaning,
+  secretCure,
+  secretMissing,
+  unsupportedSize,
+} from './failure.ts';
+import { noCapacity, noTopology, selectedNodeGone } from './pod.ts';
+import { inProgress, noProvisioner, notHandedOver, provisionerAway } from './provisioner-state.ts';
+import { attributesClass, featureDisabled, grantMissing, sourceMissing, sourceNotReady } from './source.ts';
 
+/** Those that show in texts. */
 const definitions: readonly CauseDefinition[] = [
-  bound,
-  notFound,
   noClass,
   classNotFound,
-  staticClass,
   classParameters,
-  waitsForVolume,
-  lost,
-  waitsForPod,
-  podUnschedulable,
   secretMissing,
-  secretContent,
   featureDisabled,
   grantMissing,
   sourceMissing,
@@ -65,8 +30,6 @@ const definitions: readonly CauseDefinition[] = [
   selector,
   selectedNodeGone,
   noProvisioner,
-  noLeader,
-  notReady,
   provisionerAway,
   noTopology,
   nameTaken,
@@ -74,15 +37,6 @@ const definitions: readonly CauseDefinition[] = [
   noCapacity,
   unsupportedSize,
   inProgress,
-  volumeMade,
-  deleting,
-  inUse,
-  attached,
-  sharedStorage,
-  otherSource,
-  retained,
-  deleteError,
-  noDeleter,
   rejected,
   apiServer,
   driverError, // last, as it fits every failure

@@ -1,0 +1,204 @@
+/** The provisioner of the claim: whether the claim was handed to it, whether it works, and whether it is at work on the claim. */
+import { shortValue } from '../../base/short-value.ts';
+import { requestedProvisioner } from '../../provision/claim/claim-fields.ts';
+import { electionWaitingReason, notReadyReason } from '../../provision/event-reasons.ts';
+import { attempts, type FailedAttempt, withClassAge } from '../attempts.ts';
+import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
+import { found } from '../cluster-reader.ts';
+import type { Finding } from '../explanation.ts';
+import { isInTree } from '../provisioner-facts.ts';
+import { type Recorded, recordedOf } from '../provisioning-events.ts';
+import { checkServing, leaseCure, signOfLifeMs } from '../serving.ts';
+import { durationText, lastChangeMs } from '../time-text.ts';
+import { defineCause } from './cause.ts';
+
+const cureOfOther = 'Usually kube-controller-manager corrects the annotation. Otherwise recreate the claim';
+
+/** kube-controller-manager has not handed the claim to its provisioner (annotation `volume.kubernetes.io/storage-provisioner`). */
+export const notHandedOver = defineCause({
+  name: 'not-handed-over',
+  failures: [{ pattern: /^StorageClass ".*" names provisioner ".*", and the claim asks for /, cure: cureOfOther }],
+});
+
+/** How long kube-controller-manager may take before it is suspect, in milliseconds. */
+const handOverMs = 60_000;
+
+export function checkHandOver(facts: ClaimFacts): Finding | FailedAttempt | undefined {
+  const { claim, storageClass, events, nowMs } = facts;
+  const ofClass = found(storageClass);
+  const asked = requestedProvisioner(claim);
+  const serving = ofClass?.provisioner ?? '';
+  if (asked === undefined && isInTree(serving)) {
+    // kube-controller-manager records a failure if it has no such plugin
+    if (events?.kind === 'unreadable') return { state: 'unknown', detail: events.why };
+    const { failed } = attempts(facts);
+    if (failed !== undefined) return { failed };
+  }
+  if (asked === undefined) {
+    const ageMs = nowMs - lastChangeMs(claim);
+    const late = ageMs > handOverMs;
+    return {
+      state: late ? 'stuck' : 'waiting',
+      cause: 'not-handed-over',
+      message: `kube-controller-manager has not handed the claim to its provisioner (annotation volume.kubernetes.io/storage-provisioner), and the claim has been like this for ${durationText(ageMs)}.`,
+      cure: late ? 'Check that kube-controller-manager runs and that its log is free of errors' : 'Nothing yet',
+    };
+  }
+  if (serving !== '' && serving !== asked && !isInTree(serving)) {
+    return {
+      state: 'stuck',
+      cause: 'not-handed-over',
+      message: `The claim was handed to ${shortValue(asked)}, and its class now names ${serving}. Nothing is provisioned until both agree.`,
+      cure: cureOfOther,
+    };
+  }
+  return { state: 'ok', detail: `kube-controller-manager handed it to ${shortValue(asked)}` };
+}
+
+/** There is no sign of the provisioner, or Kubernetes has no such plugin. */
+export const noProvisioner = defineCause({
+  name: 'no-provisioner',
+  failures: [
+    {
+      pattern: /^no volume plugin matched/,
+      cure: 'Kubernetes has no such plugin, or no longer has it: recreate the class with the name of a CSI driver',
+    },
+  ],
+});
+
+/** Whether there is one, and whether it has a leader. */
+export function checkProvisioner(facts: ClaimFacts): Finding | undefined {
+  const { provisioner, events, nowMs } = facts;
+  if (provisioner === undefined) return undefined;
+  const { lastMs } = attempts(facts);
+  const causes = { nobody: 'no-provisioner', away: 'no-leader' } as const;
+  return checkServing({ provisioner, nowMs, events, lastSignMs: lastMs, ...causes });
+}
+
+/** Longer than a standby waits for a silent Lease of the usual durations, in milliseconds. */
+const maxWaitMs = 2 * 60_000;
+
+/** A standby waits until an earlier process with its identity is known to have ended: until then the Lease looks held. */
+export function checkElectionWaits(facts: ClaimFacts): Finding | undefined {
+  const { claim, storageClass, leaseEvents, nowMs } = facts;
+  const newest = (reason: string, type: string): Recorded | undefined =>
+    recordedOf((found(leaseEvents?.events) ?? []).filter((event) => event.reason === reason && event.type === type));
+  const waits = newest(electionWaitingReason, 'Normal');
+  if (waits === undefined || nowMs - waits.atMs > maxWaitMs) return undefined;
+  const ends = [newest(electionWaitingReason, 'Warning'), newest('LeaderElection', 'Normal')]; // the other one works, or has ended
+  if (ends.some((end) => end !== undefined && end.atMs >= waits.atMs)) return undefined;
+  return {
+    state: 'waiting',
+    cause: 'no-leader',
+    message: `The provisioner ${provisionerOf(claim, found(storageClass))} may have no leader for ${durationText(nowMs - waits.sinceMs)}: ${waits.text}.`,
+    cure: 'Wait: the standby takes the Lease over once nobody has renewed it for its duration',
+  };
+}
+
+/** For a claim about which no provisioner has recorded an event. An expired Lease is reported by `checkProvisioner`. */
+export function checkSeemsAway({ claim, provisioner, storageClass, nowMs }: ClaimFacts): Finding | undefined {
+  const name = provisionerOf(claim, found(storageClass));
+  const ageMs = nowMs - lastChangeMs(claim);
+  const leads = (found(provisioner?.leases) ?? []).length > 0;
+  if (ageMs <= signOfLifeMs || leads || isInTree(name) || provisioner?.leases.kind !== 'found') return undefined;
+  return {
+    state: 'stuck',
+    cause: 'no-leader',
+    presumes: true,
+    message: `The provisioner ${shortValue(name)} seems to have no leader, or not to be running: it has no Lease, and has recorded no event about the claim, which was handed to it ${durationText(ageMs)} ago.`,
+    cure: `Check that the Pods of the provisioner run (with --node-deployment: the one on the claim's node), and see what they log. ${leaseCure()}`,
+  };
+}
+
+/** Where the leader cannot work yet, such as without the permission to list nodes. Without a full stop. */
+export const notReadyCure =
+  'Do what the message says; where a permission is missing, the log of the leader has the rule to add';
+
+/** The event is repeated this often while it lasts, and some; in milliseconds. */
+const repeatedWithinMs = 11 * 60_000;
+
+/** What the leader has recorded on its Lease; read only where nothing is recorded about the claim. */
+export function checkReady(facts: ClaimFacts): Finding | undefined {
+  const { claim, storageClass, leaseEvents, nowMs, unreadiness } = facts;
+  const name = provisionerOf(claim, found(storageClass));
+  const held = { state: 'stuck', cause: 'not-ready', cure: notReadyCure } as const;
+  if (unreadiness !== undefined) {
+    return { ...held, message: `The provisioner ${name} leads but is not ready: ${unreadiness}` };
+  }
+  const own = (found(leaseEvents?.events) ?? []).filter(({ reason }) => reason === notReadyReason);
+  const recorded = recordedOf(own);
+  if (recorded === undefined || nowMs - recorded.atMs > repeatedWithinMs) return undefined;
+  const leader = leaseEvents?.holder ?? '';
+  return {
+    ...held,
+    message: `The provisioner ${name} leads (${leader}) but is not ready, for ${durationText(nowMs - recorded.sinceMs)}: ${recorded.text}`,
+  };
+}
+
+/** In node deployment: no volume has come from the selected node yet. Its provisioner may be away, or slow. */
+export const provisionerAway = defineCause({
+  name: 'provisioner-away',
+  waits: [
+    {
+      pattern: /^Waiting for node ".*", which was selected/,
+      state: 'stuck',
+      cure: "Check the driver's Pod on that node. If it is running, it may still be creating the volume: wait. If not, get it running, or recreate the claim",
+    },
+  ],
+});
+
+/** The provisioner is working on the claim, or about to. */
+export const inProgress = defineCause({
+  name: 'in-progress',
+  waits: [
+    {
+      pattern: /^Waiting for another process: /,
+      state: 'waiting',
+      cure: 'Nothing to do about the claim; the other process of the provisioner finishes first, or is replaced after 30 seconds',
+    },
+    {
+      pattern: /^Waiting for another provisioner: /,
+      state: 'stuck',
+      cure: 'Two provisioners share one intent journal: have the sidecar of the other one close its record, and give each its own driver name or namespace',
+    },
+    {
+      pattern: /^Waiting for the end of a drain: /,
+      state: 'waiting',
+      cure: 'An operator is draining the intent journal, such as before another provisioner takes over; csi-provisioner journal drain --resume ends that',
+    },
+  ],
+});
+
+/** A working provisioner has started on a claim by then, in milliseconds. */
+const beginsWithinMs = 2 * 60_000;
+
+/** An attempt is under way. */
+export function checkUnderWay(facts: ClaimFacts): Finding | undefined {
+  const history = attempts(facts);
+  const { started } = history;
+  if (started === undefined) return undefined;
+  const { nowMs } = facts;
+  return withClassAge(facts, history, {
+    state: 'waiting',
+    cause: 'in-progress',
+    presumes: nowMs - started.atMs > signOfLifeMs,
+    message: `The driver has been creating the volume for ${durationText(nowMs - started.sinceMs)}, and no attempt has failed.`,
+    cure: 'Nothing. If it takes longer than the driver usually needs, see the log of its controller',
+  });
+}
+
+/** No attempt was begun. */
+export function checkNotBegun({ claim, storageClass, nowMs }: ClaimFacts): Finding {
+  const name = provisionerOf(claim, found(storageClass));
+  const ageMs = nowMs - lastChangeMs(claim);
+  const isLate = ageMs > beginsWithinMs;
+  return {
+    state: 'waiting',
+    cause: 'in-progress',
+    presumes: true,
+    message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it ${isLate ? `in ${durationText(ageMs)}` : 'yet'}.`,
+    cure: isLate
+      ? 'See the log of the provisioner: it may be busy, or lack the permission to record events'
+      : 'Nothing yet',
+  };
+}
