@@ -27,6 +27,7 @@ function run(script: string, ...args: string[]): Promise<Ending> {
 
 const scripts: [script: string, flag: string, name: string][] = [
   ['bench/bench.ts', '--peer-flags', 'npm run bench --'],
+  ['bench/builds.ts', '--turns', 'npm run bench:builds --'],
   ['bench/journal.ts', '--open', 'npm run bench:journal --'],
   ['bench/memory.ts', '--pairs', 'npm run bench:memory --'],
   ['bench/scale.ts', '--lists', 'npm run bench:scale --'],
