@@ -15,7 +15,7 @@ export interface JournalEntry {
   readonly provisioner: string;
   /** The process that works on it. */
   readonly writer: string;
-  /** When that process has last renewed it, RFC 3339; empty where the entry does not say so. */
+  /** When that process has last renewed it, RFC 3339. */
   readonly renewedAt: string;
   /** Why nothing may be deleted because of it; empty: deletion is allowed. */
   readonly reportOnly: string;
@@ -25,9 +25,9 @@ export interface JournalEntry {
 
 interface StoredEntry {
   writer: string;
-  renewedAt?: string;
+  renewedAt: string;
   reportOnly?: string;
-  shared?: Cut[];
+  shared: Cut[];
   record: IntentRecord;
 }
 
@@ -77,43 +77,22 @@ export function withHead(
  * Reads an entry.
  *
  * @param shared - all shared values of its shard.
- * @throws {Error} unless it is a record in the format of this version.
+ * @throws {Error} unless it is a record.
  */
 export function parseEntry(
   key: string,
   text: string,
   { shared, plans }: { shared: ReadonlyMap<string, string>; plans: PlanReader },
 ): JournalEntry {
-  const { writer, renewedAt = '', reportOnly = '', shared: cuts = [], record } = parsed(text, shared, plans);
+  const { writer, renewedAt, reportOnly = '', shared: cuts, record } = parsed(text, shared, plans);
   const { uid } = record.claim;
-  if (uid !== key || !isRecord(record) || typeof writer !== 'string' || typeof renewedAt !== 'string')
-    throw new Error('it is not a record');
+  const isWhole = isRecord(record) && typeof writer === 'string' && !Number.isNaN(Date.parse(renewedAt));
+  if (uid !== key || !isWhole) throw new Error('it is not a record');
   const used = new Map(cuts.map(([, each]) => [each, shared.get(each) ?? '']));
   const bytes = key.length + Buffer.byteLength(text);
   const { phase, volume } = record;
   const { provisioner } = volume;
   return { uid, key: entryKey(uid), text, shared: used, phase, provisioner, writer, renewedAt, reportOnly, bytes };
-}
-
-/** When an entry was renewed, also one that this version cannot read; empty where it does not say so. */
-export function renewalOf(text: string): string {
-  try {
-    const { renewedAt } = (JSON.parse(text) ?? {}) as { renewedAt?: unknown };
-    return typeof renewedAt === 'string' ? renewedAt : '';
-  } catch {
-    return '';
-  }
-}
-
-/** Marks an entry that this version cannot read as only to be reported, for a version that can read it. */
-export function markedUnread(text: string, reportOnly: string): string {
-  try {
-    const fields = JSON.parse(text) as unknown;
-    if (typeof fields === 'object' && fields !== null) return JSON.stringify({ ...fields, reportOnly });
-  } catch {
-    // not JSON: no version can read it
-  }
-  return text;
 }
 
 /** The record of an entry that was written or read before. */
@@ -146,7 +125,7 @@ function isRecord({ claim, volume, plan, phase, since = '' }: IntentRecord): boo
 
 function parsed(text: string, shared: ReadonlyMap<string, string>, plans: PlanReader): StoredEntry {
   const stored = JSON.parse(text) as StoredEntry;
-  plans.restore(stored.record.plan, stored.shared ?? [], shared);
+  plans.restore(stored.record.plan, stored.shared, shared);
   return stored;
 }
 
@@ -160,7 +139,6 @@ function entry(parts: Omit<JournalEntry, 'key' | 'text' | 'bytes'> & { body: str
 
 /** How the text of an entry begins. */
 function headOf({ writer, renewedAt, reportOnly }: Pick<JournalEntry, 'writer' | 'renewedAt' | 'reportOnly'>): string {
-  const time = renewedAt === '' ? '' : `"renewedAt":${JSON.stringify(renewedAt)},`;
   const mark = reportOnly === '' ? '' : `"reportOnly":${JSON.stringify(reportOnly)},`;
-  return `{"writer":${JSON.stringify(writer)},${time}${mark}`;
+  return `{"writer":${JSON.stringify(writer)},"renewedAt":${JSON.stringify(renewedAt)},${mark}`;
 }

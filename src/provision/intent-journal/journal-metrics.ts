@@ -7,7 +7,7 @@ import type { IntentPhase } from './intent-record.ts';
  * - `lost`: a driver returned storage whose record is gone, and no other can be written.
  * - `restored`: the record may be outdated or of another cluster, such as one of a restored backup.
  * - `undecidable`: what an attempt left behind cannot be determined.
- * - `unreadable`: an entry that cannot be parsed, or of a newer version.
+ * - `unreadable`: an entry that is no record, or a Lease in the format of another version.
  * - `other-provisioner`: the record is of another provisioner, whose journal has the same name.
  * - `too-large`: a record that fits into no object.
  * - `node-gone`: the record is of a node that does not exist any more.

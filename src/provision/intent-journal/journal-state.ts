@@ -18,13 +18,13 @@ interface Unplaced {
 /** The shards of a journal, where each claim's record is, and who waits for it. Sends nothing, and starts no write. */
 export class JournalState {
   readonly #shards = new Map<number, Shard>();
-  readonly #newer = new Set<number>();
+  readonly #leftAlone = new Set<number>();
   readonly #home = new Map<string, Shard>();
   readonly #unplaced = new Map<string, Unplaced>();
-  /** By number; the numbers in a newer format are left out. */
+  /** By number; the numbers in another format are left out. */
   readonly byNumber: ReadonlyMap<number, Shard> = this.#shards;
-  /** Numbers in a newer format: never written. */
-  readonly newer: ReadonlySet<number> = this.#newer;
+  /** Numbers in another format: never written. */
+  readonly leftAlone: ReadonlySet<number> = this.#leftAlone;
   /** The shard of each claim's record, also while its removal is not written yet. */
   readonly home: ReadonlyMap<string, Shard> = this.#home;
   /** New records that have no shard yet, by UID of the claim. */
@@ -59,8 +59,8 @@ export class JournalState {
     return shard;
   }
 
-  addNewer(number: number): void {
-    this.#newer.add(number);
+  leaveAlone(number: number): void {
+    this.#leftAlone.add(number);
   }
 
   /** The record that the shards are to hold for a claim. */
@@ -176,7 +176,7 @@ export class JournalState {
   /** Drops the last numbers without an object that no journal can have entered: somebody has edited how many there are. */
   dropExcess(nowMs: number): void {
     const used = this.all().filter(({ object, wanted }) => object !== undefined || wanted.size > 0);
-    const last = Math.max(this.#rootNumber, ...this.#newer, ...used.map(({ index }) => index));
+    const last = Math.max(this.#rootNumber, ...this.#leftAlone, ...used.map(({ index }) => index));
     const count = last + 1 + 2 * numbersAtOnce;
     if (count >= this.count) return;
     this.#count = count;
@@ -199,6 +199,6 @@ export class JournalState {
 
   #unknown(count: number): number[] {
     const numbers = Array.from({ length: count }, (_, number) => number);
-    return numbers.filter((number) => !this.#shards.has(number) && !this.#newer.has(number));
+    return numbers.filter((number) => !this.#shards.has(number) && !this.#leftAlone.has(number));
   }
 }

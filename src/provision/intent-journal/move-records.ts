@@ -124,10 +124,8 @@ async function add(to: MoveOptions['to'], entry: JournalEntry): Promise<void> {
 }
 
 function setWriter(entries: Map<string, string>, writer: string): void {
-  const read = parseHeader(entries.get(headerKey));
-  if (read !== 'newer' && read.header !== undefined) {
-    entries.set(headerKey, JSON.stringify({ ...read.header, writer }));
-  }
+  const { header } = parseHeader(entries.get(headerKey));
+  if (header !== undefined) entries.set(headerKey, JSON.stringify({ ...header, writer }));
 }
 
 function sizeOf(entries: ReadonlyMap<string, string>): number {

@@ -29,7 +29,7 @@ export interface StoredRecord {
   record: IntentRecord;
   /** Number of the shard. */
   shard: number;
-  /** When its process has last renewed it, RFC 3339; empty where the record does not say so. */
+  /** When its process has last renewed it, RFC 3339. */
   renewedAt: string;
   /** Why nothing may be deleted because of it, such as a restored backup; empty: deletion is allowed. */
   reportOnly: string;
@@ -59,16 +59,16 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   const storage = new ShardStorage(options);
   const plans = new PlanReader();
   const journal: ReadJournal = { exists: false, shards: [], missing: [], drain: '', records: [], unreadable: [] };
-  /** @returns how many shards there are, as far as this one says; `newer` for one of a newer version. */
-  const take = (shard: number, object: ShardObject | undefined): number | 'newer' | undefined => {
+  /** @returns how many shards there are, as far as this one says; `other` for one in another format. */
+  const take = (shard: number, object: ShardObject | undefined): number | 'other' | undefined => {
     if (object === undefined) return undefined;
     journal.exists = true;
     journal.shards.push(shard);
     journal.drain ||= object.drain;
     const contents = parseShard(object, options);
-    if (contents === undefined) {
+    if ('otherFormat' in contents) {
       journal.unreadable.push(storage.nameOf(shard));
-      return 'newer';
+      return 'other';
     }
     if (contents.damage !== undefined) journal.unreadable.push(`${storage.nameOf(shard)}/${headerKey}`);
     for (const key of contents.unreadable.keys()) journal.unreadable.push(`${storage.nameOf(shard)}/${key}`);
@@ -85,7 +85,7 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   const read = (shard: number): Promise<ShardObject | undefined> => storage.read(shard);
   let root = 0;
   let count = take(root, await read(root));
-  while (count === 'newer') count = take(++root, await read(root));
+  while (count === 'other') count = take(++root, await read(root));
   const others = Array.from({ length: Math.max(0, (count ?? 0) - root - 1) }, (_, index) => root + 1 + index);
   await inParallel(others, async (shard) => {
     const object = await read(shard);

@@ -24,7 +24,7 @@ export class ShardReader {
     const { storage, state } = this.#options;
     let number = 0;
     while (!state.byNumber.has(number)) {
-      if (state.newer.has(number) || !this.#take(number, await storage.read(number))) number++;
+      if (state.leftAlone.has(number) || !this.#take(number, await storage.read(number))) number++;
     }
     state.setRoot(number);
     await this.readUnread();
@@ -47,7 +47,7 @@ export class ShardReader {
     await inParallel(absent, async (shard) => {
       const object = await storage.read(shard.index);
       const contents = object && parseShard(object, journal);
-      if (contents !== undefined) changes.onChanged(shard, contents);
+      if (contents !== undefined && !('otherFormat' in contents)) changes.onChanged(shard, contents);
     });
   }
 
@@ -86,7 +86,7 @@ export class ShardReader {
       shard.vanished();
     } else if (object.rest.metadata.resourceVersion !== shard.object?.rest.metadata.resourceVersion) {
       const contents = parseShard(object, this.#options.journal);
-      if (contents !== undefined) this.#options.changes.onChanged(shard, contents);
+      if (!('otherFormat' in contents)) this.#options.changes.onChanged(shard, contents);
     }
   }
 
@@ -95,9 +95,9 @@ export class ShardReader {
     const { journal, state, changes } = this.#options;
     if (state.byNumber.has(number)) return true; // its records are in use by now, and this may be older
     const contents = object && parseShard(object, journal);
-    if (object !== undefined && contents === undefined) {
-      state.addNewer(number);
-      changes.onNewer(number);
+    if (contents !== undefined && 'otherFormat' in contents) {
+      state.leaveAlone(number);
+      changes.onOtherFormat(number, contents);
       return false;
     }
     const shard = state.add(number);

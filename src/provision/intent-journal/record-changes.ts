@@ -6,8 +6,8 @@ import type { JournalParts } from './journal-parts.ts';
 import { mergeShard } from './merge-shard.ts';
 import { PlanReader } from './plan-text.ts';
 import type { Shard, ShardWrite } from './shard.ts';
-import type { ShardContents } from './shard-contents.ts';
-import { headerKey, type ShardHeader, shortened } from './shard-header.ts';
+import type { OtherFormat, ShardContents } from './shard-contents.ts';
+import { headerKey, journalFormat, type ShardHeader, shortened } from './shard-header.ts';
 import { annotationPrefix, damagedHeaderKey } from './shard-storage.ts';
 
 /** What others do to the records: processes beside this one, earlier ones, operators. */
@@ -32,13 +32,13 @@ export class RecordChanges {
     this.#listener = listener;
   }
 
-  /** A shard of a newer format was read. */
-  onNewer(number: number): void {
+  /** A shard in another format was read. */
+  onOtherFormat(number: number, { otherFormat }: OtherFormat): void {
     const { journal, storage } = this.#options;
     journal.metrics?.reported('unreadable');
     journal.logger.error(
-      { namespace: journal.namespace, shard: storage.nameOf(number) },
-      'The intent journal is in a newer format and left alone: run the newer version until it is empty, or delete it',
+      { lease: storage.leaseOf(number), format: otherFormat, ownFormat: journalFormat },
+      'A Lease of the intent journal is in the format of another version and left alone: drain it with that version, and delete it',
     );
   }
 

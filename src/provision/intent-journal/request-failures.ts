@@ -9,7 +9,7 @@ import {
   TransportError,
 } from '../../kube/client/api-error.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
-import { journalLeases, NewerFormatError, ShardAlteredError, ShardStorage } from './shard-storage.ts';
+import { journalLeases, OtherFormatError, ShardAlteredError, ShardStorage } from './shard-storage.ts';
 
 /**
  * What an error of a request means for the journal.
@@ -84,7 +84,7 @@ function classifyFailure(error: unknown): Classified {
   if (error instanceof ConflictError || error instanceof AlreadyExistsError) return 'conflict';
   if (error instanceof NotFoundError) return 'gone';
   if (error instanceof ForbiddenError) return error.isAdmission ? 'refused' : 'forbidden';
-  if (isRefusal(error) || error instanceof NewerFormatError || error instanceof ShardAlteredError) return 'refused';
+  if (isRefusal(error) || error instanceof OtherFormatError || error instanceof ShardAlteredError) return 'refused';
   return error instanceof ApiError || error instanceof TransportError ? 'transient' : 'unexpected';
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { type JournalEntry, markedUnread, parseEntry, renewalOf, withHead } from './journal-entry.ts';
+import { type JournalEntry, parseEntry, withHead } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
 import { headerKey, parseHeader, type ShardHeader, shardReportOnly, staleReportOnly } from './shard-header.ts';
 import { damagedHeaderKey, type ShardObject } from './shard-storage.ts';
@@ -23,8 +23,11 @@ export interface ShardContents {
   kept: ReadonlyMap<string, string>;
   /** What is written besides the records of ours, in bytes. */
   keptBytes: number;
-  /** When entries were renewed that do not say so themselves, by key; empty where nobody knows. */
-  times: Map<string, string>;
+}
+
+/** A shard that another version has written: it is left alone. */
+export interface OtherFormat {
+  otherFormat: number;
 }
 
 /** A header that was edited, or damaged otherwise. */
@@ -39,16 +42,14 @@ export interface ShardParserOptions {
   isKnownProvisioner: (name: string) => boolean;
 }
 
-/** @returns undefined when only a newer version can read it. */
 export function parseShard(
   object: ShardObject,
   { clock, isKnownProvisioner }: ShardParserOptions,
-): ShardContents | undefined {
+): ShardContents | OtherFormat {
   const text = object.entries.get(headerKey);
-  const read = parseHeader(text);
-  if (read === 'newer') return undefined;
-  const { header } = read;
-  const damage = read.damage === undefined ? undefined : { text: text ?? '', problem: read.damage };
+  const { header, otherFormat, damage: problem } = parseHeader(text);
+  if (otherFormat !== undefined) return { otherFormat };
+  const damage = problem === undefined ? undefined : { text: text ?? '', problem };
   const shared = new Map([...object.entries].filter(([key]) => key.startsWith('shared-')));
   const [records, ofOtherProvisioners, unreadable] = [
     new Map<string, JournalEntry>(),
@@ -56,23 +57,16 @@ export function parseShard(
     new Map<string, string>(),
   ];
   const plans = new PlanReader();
-  const times = new Map<string, string>();
   const reason = shardReportOnly(header, object.uid);
-  const reasonFor = (key: string, renewedAt: string): string => {
-    const at = renewedAt || timeIn(header, key);
-    if (renewedAt === '') times.set(key, at);
-    return reason || staleReportOnly(at, clock.wallMs());
-  };
   for (const [key, entryText] of object.entries) {
     if (key === headerKey || shared.has(key)) continue;
     try {
       const found = parseEntry(key, entryText, { shared, plans });
-      const mark = reasonFor(key, found.renewedAt);
+      const mark = reason || staleReportOnly(found.renewedAt, clock.wallMs());
       const entry = mark === '' || found.reportOnly !== '' ? found : withHead(found, { reportOnly: mark });
       (isKnownProvisioner(entry.provisioner) ? records : ofOtherProvisioners).set(entry.uid, entry);
     } catch {
-      const mark = reasonFor(key, renewalOf(entryText));
-      unreadable.set(key, mark === '' ? entryText : markedUnread(entryText, mark));
+      unreadable.set(key, entryText);
     }
   }
   if (damage !== undefined) keepDamaged(object, damage);
@@ -80,8 +74,7 @@ export function parseShard(
   let keptBytes = 0;
   for (const [key, text] of [...kept, ...Object.entries(object.rest.metadata.annotations ?? {})])
     keptBytes += Buffer.byteLength(key) + Buffer.byteLength(text);
-  for (const [key, time] of times) keptBytes += key.length + time.length + 6; // in the header
-  return { object, header, damage, records, ofOtherProvisioners, unreadable, kept, keptBytes, times };
+  return { object, header, damage, records, ofOtherProvisioners, unreadable, kept, keptBytes };
 }
 
 function keepDamaged({ rest: { metadata } }: ShardObject, { text }: HeaderDamage): void {
@@ -99,10 +92,4 @@ function keptOf(
     for (const [sharedKey, value] of used) kept.set(sharedKey, value);
   }
   return kept;
-}
-
-/** When an entry was renewed that does not say so itself. */
-function timeIn(header: ShardHeader | undefined, key: string): string {
-  const { times = {}, renewedAt = '' } = header ?? {};
-  return Object.hasOwn(times, key) ? (times[key] ?? '') : renewedAt;
 }

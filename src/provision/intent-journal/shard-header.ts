@@ -1,7 +1,7 @@
 /** What a shard says about itself, in its entry `shard`. */
 export const headerKey = 'shard';
-/** The format that this version writes, and the newest that it reads. */
-export const journalFormat = 1;
+/** The format that this version writes and reads. A Lease with another number is left alone. */
+export const journalFormat = 2;
 /**
  * Max number of shards: more than a cluster can store, as 4096 full ones are 800 MB. A journal with 10,000 open records has about a
  * hundred.
@@ -25,8 +25,6 @@ export interface ShardHeader {
   sequence: number;
   /** When that was, RFC 3339. */
   renewedAt: string;
-  /** When entries were renewed that do not say so themselves and are not the writer's, RFC 3339, by key. */
-  times?: Record<string, string>;
   /** In the first shard: how many numbers are in use, at most `maxShards`. */
   shards?: number;
   /** In the first shard, without leader election: a counter of each process with open records. */
@@ -39,21 +37,21 @@ export interface ReadHeader {
   header: ShardHeader | undefined;
   /** What is wrong with it: an operator has edited it, or it was damaged otherwise. */
   damage?: string;
+  /** It is in the format of another version, with this number. */
+  otherFormat?: number;
 }
 
 /**
- * Reads a header. What is damaged of `times`, `shards` and `renewals` is left out: entries without a time count as
- * outdated, and the others can be determined again.
+ * Reads a header. What is damaged of `shards` and `renewals` is left out: it can be determined again.
  *
  * @param text - absent where nothing was written yet.
- * @returns `newer` for one that only a newer version can read.
  */
-export function parseHeader(text: string | undefined): ReadHeader | 'newer' {
+export function parseHeader(text: string | undefined): ReadHeader {
   if (text === undefined) return { header: undefined };
   const fields = fieldsOf(text);
   if (fields === undefined) return { header: undefined, damage: 'it is no JSON object' };
   const { format } = fields;
-  if (Number.isInteger(format) && Number(format) > journalFormat) return 'newer';
+  if (Number.isInteger(format) && format !== journalFormat) return { header: undefined, otherFormat: Number(format) };
   const wrong = Object.entries(isValid).filter(([name, check]) => !check(fields[name]));
   if (wrong.length === 0) return { header: fields as unknown as ShardHeader };
   const names = wrong.map(([name]) => name);
@@ -63,7 +61,7 @@ export function parseHeader(text: string | undefined): ReadHeader | 'newer' {
   return { header: Object.fromEntries(kept) as unknown as ShardHeader, damage };
 }
 
-const optionalFields: ReadonlySet<string> = new Set(['times', 'shards', 'renewals'] satisfies (keyof ShardHeader)[]);
+const optionalFields: ReadonlySet<string> = new Set(['shards', 'renewals'] satisfies (keyof ShardHeader)[]);
 
 const isValid: Record<keyof ShardHeader, (value: unknown) => boolean> = {
   format: (value) => value === journalFormat,
@@ -71,8 +69,6 @@ const isValid: Record<keyof ShardHeader, (value: unknown) => boolean> = {
   writer: (value) => typeof value === 'string' && value !== '',
   sequence: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   renewedAt: (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)),
-  times: (value) =>
-    value === undefined || (isObject(value) && Object.values(value).every((each) => typeof each === 'string')),
   shards: (value) =>
     value === undefined || (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= maxShards),
   renewals: (value) => value === undefined || (isObject(value) && Object.values(value).every(Number.isSafeInteger)),

@@ -46,12 +46,12 @@ export class ShardAlteredError extends Error {
   }
 }
 
-/** A newer version has taken the shard. */
-export class NewerFormatError extends Error {
-  override readonly name = 'NewerFormatError';
+/** Another version has taken the shard. */
+export class OtherFormatError extends Error {
+  override readonly name = 'OtherFormatError';
 
-  constructor(shard: string) {
-    super(`${shard} is in a newer format than this version can read`);
+  constructor(shard: string, format: number) {
+    super(`${shard} is in format ${format}, which this version does not read`);
   }
 }
 

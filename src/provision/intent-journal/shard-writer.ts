@@ -6,7 +6,7 @@ import { type RequestFailure, RequestFailures } from './request-failures.ts';
 import type { Shard, ShardWrite } from './shard.ts';
 import { parseShard } from './shard-contents.ts';
 import { headerKey, journalFormat, parseHeader, type ShardHeader } from './shard-header.ts';
-import { NewerFormatError, type ShardObject } from './shard-storage.ts';
+import { OtherFormatError, type ShardObject } from './shard-storage.ts';
 import type { OwnWrites } from './own-writes.ts';
 
 /** How a write has ended: `refused` can be repeated later, `ended` never. */
@@ -112,8 +112,7 @@ export class ShardWriter {
     const { root } = state;
     if (!journal.exclusive || shard === root) return;
     const object = await storage.read(root.index);
-    const read = parseHeader(object?.entries.get(headerKey));
-    const holder = read === 'newer' ? undefined : read.header?.writer;
+    const holder = parseHeader(object?.entries.get(headerKey)).header?.writer;
     if (holder !== undefined && holder !== me) throw status.fence(holder);
   }
 
@@ -156,7 +155,7 @@ export class ShardWriter {
       return undefined;
     }
     const contents = parseShard(object, journal);
-    if (contents === undefined) throw new NewerFormatError(storage.nameOf(shard.index));
+    if ('otherFormat' in contents) throw new OtherFormatError(storage.nameOf(shard.index), contents.otherFormat);
     if (contents.header?.writer === me) shard.recognized(); // the response to its creation was lost
     const isStored = write?.sequence === contents.header?.sequence && contents.header?.writer === me;
     if (write !== undefined && isStored) shard.complete(write);

@@ -55,8 +55,6 @@ export class ShardState {
   discard = '';
   /** Entries that are not ours, or cannot be read: they stay as they are. */
   kept: ReadonlyMap<string, string> = new Map();
-  /** When entries were renewed that do not say so themselves, by key. */
-  #times: ReadonlyMap<string, string> = new Map();
   /** Names of other provisioners with a record here, by the UID of its claim. */
   ofOtherProvisioners: ReadonlyMap<string, string> = new Map();
   /** A request for it is under way. */
@@ -189,14 +187,13 @@ export class ShardState {
   }
 
   /** Records the object that was read, without its records. */
-  adoptObject({ object, header, ofOtherProvisioners, kept, keptBytes, times }: ShardContents): void {
+  adoptObject({ object, header, ofOtherProvisioners, kept, keptBytes }: ShardContents): void {
     this.object = object;
     this.header = header;
     this.discard = object.discard;
     this.ofOtherProvisioners = new Map([...ofOtherProvisioners].map(([uid, { provisioner }]) => [uid, provisioner]));
     this.kept = kept;
     this.#keptBytes = keptBytes;
-    this.#times = times;
     object.entries.clear(); // parsed, and large
   }
 
@@ -213,9 +210,7 @@ export class ShardState {
   }
 
   /** Takes everything that is to be written. */
-  begin(sequence: number, given: ShardHeader): ShardWrite {
-    const times = [...this.#times].filter(([key]) => this.kept.has(key) || this.wanted.get(key)?.renewedAt === '');
-    const header = times.length === 0 ? given : { ...given, times: Object.fromEntries(times) };
+  begin(sequence: number, header: ShardHeader): ShardWrite {
     const entries: Record<string, string> = { [headerKey]: JSON.stringify(header) };
     for (const [key, text] of this.kept) entries[key] = text;
     for (const [key, text] of this.#held.texts()) entries[key] = text;

@@ -87,20 +87,17 @@ test('a record of another provisioner is discarded by its own sidecar only', asy
   assert.deepEqual(rig.stored, [uidOf(2)]);
 });
 
-test('in a restored backup nothing may be deleted for what another process writes again, whoever can read it', async () => {
+test('in a restored backup nothing may be deleted for the records of another provisioner that a process writes again', async () => {
   await using rig = await Rig.start();
   const first = await rig.open();
   await first.journal.put(recordOf(1), never);
-  await first.journal.put(recordOf(5), never);
-  const later = JSON.stringify(rig.entry(5)).replace('"phase":"create"', '"phase":"later"');
-  rig.annotate(0, { [prefix + uidOf(5)]: later, [prefix + uidOf(6)]: '{"not JSON' });
+  rig.annotate(0, { [prefix + uidOf(6)]: '{"not JSON' });
   const { annotations = {} } = rig.shard()!.metadata;
   rig.api.delete(leaseResource, { namespace: 'ns', name: 'lock-journal-0' });
   rig.api.create(leaseResource, { metadata: { namespace: 'ns', name: 'lock-journal-0', annotations } });
   const second = await rig.open(other);
   await second.journal.put(recordOfOther(2), never);
   assert.match(rig.entry(1)?.reportOnly ?? '', /is a copy/);
-  assert.match(rig.entry(5)?.reportOnly ?? '', /is a copy/);
   assert.equal(rig.shard()?.metadata.annotations?.[prefix + uidOf(6)], '{"not JSON');
   assert.deepEqual((await rig.open()).heard, ['own claim-1 (report only)']);
 });

@@ -11,46 +11,6 @@ function textOf(rig: Rig, n: number): string {
   return rig.shard()?.metadata.annotations?.[prefix + uidOf(n)] ?? '';
 }
 
-/** The entry with a phase that no version knows, or with one that this version knows again. */
-function setPhase(rig: Rig, n: number, phase: string): void {
-  rig.annotate(0, { [prefix + uidOf(n)]: textOf(rig, n).replace(/"phase":"[a-z]+"/, `"phase":"${phase}"`) });
-}
-
-function withoutTime(rig: Rig, n: number): void {
-  rig.annotate(0, { [prefix + uidOf(n)]: textOf(rig, n).replace(/"renewedAt":"[^"]*",/, '') });
-}
-
-for (const saysWhen of [true, false]) {
-  const what = saysWhen ? 'says when it was renewed' : 'does not say when it was renewed';
-  test(`a record that nobody understands and that ${what} stays as old as it is, while others are written`, async () => {
-    await using rig = await Rig.start();
-    const clock = new ManualClock({ turns: 3 });
-    const first = await rig.open({ clock, writer: 'first' });
-    await first.journal.put(recordOf(1), never);
-    await first.journal.put(recordOf(2), never);
-    await first.stop();
-    setPhase(rig, 1, 'later');
-    if (!saysWhen) withoutTime(rig, 1);
-    const text = textOf(rig, 1);
-    for (let life = 0; life < 3; life++) {
-      const process = await rig.open({ clock });
-      await clock.advance(10 * hourMs);
-      await process.journal.put(recordOf(10 + life), never);
-      await process.stop();
-      if (life < 2) assert.equal(textOf(rig, 1), text);
-    }
-    setPhase(rig, 1, 'create');
-    const next = await rig.open({ clock });
-    assert.deepEqual(next.heard.toSorted(), [
-      'own claim-1 (report only)',
-      'own claim-10',
-      'own claim-11',
-      'own claim-12',
-      'own claim-2',
-    ]);
-  });
-}
-
 test('a record of another provisioner stays as old as it is', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock({ turns: 3 });

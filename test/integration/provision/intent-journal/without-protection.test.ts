@@ -103,7 +103,7 @@ test('records that wait when a permission is withdrawn go on unprotected, and th
   assert.deepEqual(rig.stored, [uidOf(2)]);
 });
 
-test('a header that is edited to that of a newer version leaves records unprotected until it is corrected, which is logged once', async () => {
+test('a header that is edited to that of another format leaves records unprotected until it is corrected, which is logged once', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock();
   const process = await rig.open({ clock });
@@ -117,7 +117,7 @@ test('a header that is edited to that of a newer version leaves records unprotec
   assert.equal(errors.length, 1, JSON.stringify(process.log));
   assert.match(errors[0]?.message ?? '', /cannot be written/);
   const { err } = errors[0]?.fields as { err?: Error };
-  assert.match(String(err), /lock-journal-0 is in a newer format than this version can read/);
+  assert.match(String(err), /lock-journal-0 is in format 99, which this version does not read/);
   rig.annotate(0, { [headerKey]: header });
   await clock.until(() => process.protected.length > 2, { withinMs: 80_000 });
   await process.journal.flush(never);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { maxShards, parseHeader, type ShardHeader } from '../../../../src/provision/intent-journal/shard-header.ts';
 
-const header: ShardHeader = { format: 1, uid: 'u', writer: 'w', sequence: 7, renewedAt: '2026-01-01T00:00:00Z' };
-const root: ShardHeader = { ...header, shards: 3, renewals: { w: 4 }, times: { k: '' } };
+const header: ShardHeader = { format: 2, uid: 'u', writer: 'w', sequence: 7, renewedAt: '2026-01-01T00:00:00Z' };
+const root: ShardHeader = { ...header, shards: 3, renewals: { w: 4 } };
 
 function parsed(fields: object): unknown {
   return parseHeader(JSON.stringify(fields));
@@ -17,9 +17,12 @@ describe('the header of a shard', () => {
     assert.deepEqual(parseHeader(undefined), { header: undefined });
   });
 
-  test('of a newer version is left to that', () => {
-    assert.equal(parsed({ format: 2 }), 'newer');
-  });
+  for (const format of [0, 1, 3]) {
+    test(`with the number ${format} is in another format`, () => {
+      assert.deepEqual(parsed({ ...header, format }), { header: undefined, otherFormat: format });
+      assert.deepEqual(parsed({ format }), { header: undefined, otherFormat: format });
+    });
+  }
 
   for (const [name, value] of [
     ['shards', 5e9],
@@ -29,7 +32,6 @@ describe('the header of a shard', () => {
     ['shards', 1.5],
     ['shards', '3'],
     ['shards', null],
-    ['times', { k: 5 }],
     ['renewals', null],
     ['renewals', [1]],
     ['renewals', { w: 'often' }],
@@ -42,8 +44,8 @@ describe('the header of a shard', () => {
   }
 
   for (const [name, value] of [
-    ['format', 0],
-    ['format', '1'],
+    ['format', '2'],
+    ['format', 1.5],
     ['uid', 5],
     ['writer', ''],
     ['sequence', 'one'],

@@ -6,7 +6,7 @@ import { PlanWriter } from '../../../../src/provision/intent-journal/plan-text.t
 import { ShardState } from '../../../../src/provision/intent-journal/shard.ts';
 import type { ShardHeader } from '../../../../src/provision/intent-journal/shard-header.ts';
 
-const header: ShardHeader = { format: 1, uid: 'u', writer: 'w', sequence: 1, renewedAt: '2026-01-01T00:00:00Z' };
+const header: ShardHeader = { format: 2, uid: 'u', writer: 'w', sequence: 1, renewedAt: '2026-01-01T00:00:00Z' };
 const plans = new PlanWriter();
 
 function entry(uid: string, value: number) {
