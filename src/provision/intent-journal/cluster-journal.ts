@@ -14,7 +14,7 @@ import {
   type Protection,
 } from './intent-journal.ts';
 import type { IntentRecord } from './intent-record.ts';
-import { entryOf, type JournalEntry } from './journal-entry.ts';
+import { entryOf, type JournalEntry, withHead } from './journal-entry.ts';
 import type { ClusterJournalOptions } from './journal-options.ts';
 import { JournalRun } from './journal-run.ts';
 import { JournalState } from './journal-state.ts';
@@ -101,11 +101,11 @@ class ClusterJournal implements IntentJournal {
   }
 
   note(record: IntentRecord): void {
-    const { uid } = record.claim;
-    const old = this.#state.entryOf(uid) ?? this.#state.unplaced.get(uid)?.entry;
-    if (old?.writer !== this.#me) return;
-    this.#state.revise(this.#entryOf(record, old), this.#nowMs);
-    this.#queue.wake();
+    this.#revise(record.claim.uid, (old) => this.#entryOf(record, old));
+  }
+
+  renewSince(uid: string, since: string): void {
+    this.#revise(uid, (old) => withHead(old, { since, renewedAt: this.#wallTime }));
   }
 
   remove(uid: string): void {
@@ -129,9 +129,16 @@ class ClusterJournal implements IntentJournal {
     return this.#queue.flush(signal);
   }
 
+  #revise(uid: string, change: (old: JournalEntry) => JournalEntry): void {
+    const old = this.#state.entryOf(uid) ?? this.#state.unplaced.get(uid)?.entry;
+    if (old?.writer !== this.#me) return;
+    this.#state.revise(change(old), this.#nowMs);
+    this.#queue.wake();
+  }
+
   #entryOf(record: IntentRecord, old: JournalEntry | undefined): JournalEntry {
-    const renewedAt = new Date(this.#options.clock.wallMs()).toISOString();
-    return entryOf(record, { writer: this.#me, renewedAt, reportOnly: old?.reportOnly ?? '', plans: this.#plans });
+    const { reportOnly = '' } = old ?? {};
+    return entryOf(record, { writer: this.#me, renewedAt: this.#wallTime, reportOnly, plans: this.#plans });
   }
 
   /** Writes the first shard, as the write of a record would, which shows what operators and other processes have set there. */
@@ -154,5 +161,9 @@ class ClusterJournal implements IntentJournal {
 
   get #nowMs(): number {
     return this.#options.clock.monotonicMs();
+  }
+
+  get #wallTime(): string {
+    return new Date(this.#options.clock.wallMs()).toISOString();
   }
 }

@@ -68,6 +68,8 @@ export interface IntentJournal {
   put(record: IntentRecord, signal: AbortSignal): Promise<Protection>;
   /** Changes a record in passing: the change is written together with others, at the latest before the lease is released. */
   note(record: IntentRecord): void;
+  /** Replaces the `since` of a record, as `note` does: that costs little, even for thousands of records. Ignored for one that is not open. */
+  renewSince(uid: string, since: string): void;
   /** The record is closed. Written together with others, at the latest after a second of quiet. Safe to repeat. */
   remove(uid: string): void;
   /** The record is closed; resolves once that is durable, or the journal cannot be written. Safe to repeat. */
@@ -114,6 +116,7 @@ export const noJournal: IntentJournal = {
   run: () => Promise.resolve(),
   put: () => Promise.resolve('unprotected'),
   note: () => undefined,
+  renewSince: () => undefined,
   remove: () => undefined,
   removeNow: () => Promise.resolve(),
   flush: () => Promise.resolve(),

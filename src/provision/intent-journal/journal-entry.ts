@@ -17,18 +17,24 @@ export interface JournalEntry {
   readonly writer: string;
   /** When that process has last renewed it, RFC 3339. */
   readonly renewedAt: string;
+  /** As `IntentRecord.since`; empty: none is known. */
+  readonly since: string;
   /** Why nothing may be deleted because of it; empty: deletion is allowed. */
   readonly reportOnly: string;
   /** Of key and text, shared values not included. */
   readonly bytes: number;
 }
 
+/** What an entry begins with: it may change while the record stays. */
+type Head = Pick<JournalEntry, 'writer' | 'renewedAt' | 'since' | 'reportOnly'>;
+
 interface StoredEntry {
   writer: string;
   renewedAt: string;
+  since?: string;
   reportOnly?: string;
   shared: Cut[];
-  record: IntentRecord;
+  record: Omit<IntentRecord, 'since'>;
 }
 
 /** A key that is allowed in annotations, apart from the keys that are no records. */
@@ -44,21 +50,18 @@ export function entryOf(
   record: IntentRecord,
   options: { writer: string; renewedAt: string; reportOnly: string; plans: PlanWriter },
 ): JournalEntry {
-  const { plan, ...rest } = record;
+  const { plan, since = '', ...rest } = record;
   const { text, cuts, shared } = options.plans.write(plan);
   const fields = JSON.stringify(rest).slice(0, -1);
   const body = `"shared":${JSON.stringify(cuts)},"record":${fields},"plan":${text}}}`;
   const { uid } = record.claim;
   const { provisioner } = record.volume;
   const { writer, renewedAt, reportOnly } = options;
-  return entry({ uid, body, shared, phase: record.phase, provisioner, writer, renewedAt, reportOnly });
+  return entry({ uid, body, shared, phase: record.phase, provisioner, writer, renewedAt, since, reportOnly });
 }
 
 /** The same record with another head: as another process's, renewed, or with a reason not to delete anything. */
-export function withHead(
-  old: JournalEntry,
-  changes: Partial<Pick<JournalEntry, 'writer' | 'renewedAt' | 'reportOnly'>>,
-): JournalEntry {
+export function withHead(old: JournalEntry, changes: Partial<Head>): JournalEntry {
   const head = headOf(old);
   const changed = { ...old, ...changes };
   if (headOf(changed) === head) return old;
@@ -67,6 +70,7 @@ export function withHead(
   const {
     writer: _writer,
     renewedAt: _renewedAt,
+    since: _since,
     reportOnly: _reportOnly,
     ...rest
   } = JSON.parse(old.text) as StoredEntry;
@@ -84,20 +88,34 @@ export function parseEntry(
   text: string,
   { shared, plans }: { shared: ReadonlyMap<string, string>; plans: PlanReader },
 ): JournalEntry {
-  const { writer, renewedAt, reportOnly = '', shared: cuts, record } = parsed(text, shared, plans);
+  const { writer, renewedAt, since = '', reportOnly = '', shared: cuts, record } = parsed(text, shared, plans);
   const { uid } = record.claim;
-  const isWhole = isRecord(record) && typeof writer === 'string' && !Number.isNaN(Date.parse(renewedAt));
+  const areTexts = [writer, renewedAt, since, reportOnly].every((each) => typeof each === 'string');
+  const isWhole = isRecord(record) && areTexts && !Number.isNaN(Date.parse(renewedAt));
   if (uid !== key || !isWhole) throw new Error('it is not a record');
   const used = new Map(cuts.map(([, each]) => [each, shared.get(each) ?? '']));
   const bytes = key.length + Buffer.byteLength(text);
   const { phase, volume } = record;
   const { provisioner } = volume;
-  return { uid, key: entryKey(uid), text, shared: used, phase, provisioner, writer, renewedAt, reportOnly, bytes };
+  return {
+    uid,
+    key: entryKey(uid),
+    text,
+    shared: used,
+    phase,
+    provisioner,
+    writer,
+    renewedAt,
+    since,
+    reportOnly,
+    bytes,
+  };
 }
 
 /** The record of an entry that was written or read before. */
-export function recordOf({ text, shared }: JournalEntry, plans: PlanReader): IntentRecord {
-  return parsed(text, shared, plans).record;
+export function recordOf({ text, shared, since }: JournalEntry, plans: PlanReader): IntentRecord {
+  const { record } = parsed(text, shared, plans);
+  return since === '' ? record : { ...record, since };
 }
 
 /** Sizes of the values that entries share, by key: of key and text, in bytes. */
@@ -112,12 +130,11 @@ export function sharedBytes(entries: readonly JournalEntry[]): Map<string, numbe
 const phases: ReadonlySet<string> = new Set<IntentPhase>(intentPhases);
 
 /** Whether it has what the controller reads of every record; one that was edited may lack anything. */
-function isRecord({ claim, volume, plan, phase, since = '' }: IntentRecord): boolean {
+function isRecord({ claim, volume, plan, phase }: StoredEntry['record']): boolean {
   const texts: unknown[] = [claim.namespace, claim.name, volume.name, volume.className, volume.provisioner];
   const objects: unknown[] = [volume.claimRef, volume.defaults, plan];
   return (
     phases.has(phase) &&
-    typeof since === 'string' &&
     texts.every((each) => typeof each === 'string') &&
     objects.every((each) => typeof each === 'object' && each !== null)
   );
@@ -130,15 +147,15 @@ function parsed(text: string, shared: ReadonlyMap<string, string>, plans: PlanRe
 }
 
 function entry(parts: Omit<JournalEntry, 'key' | 'text' | 'bytes'> & { body: string }): JournalEntry {
-  const { uid, body, shared, phase, provisioner, writer, renewedAt, reportOnly } = parts;
-  const key = entryKey(uid);
-  const text = headOf(parts) + body;
-  const bytes = key.length + Buffer.byteLength(text);
-  return { uid, key, text, shared, phase, provisioner, writer, renewedAt, reportOnly, bytes };
+  const { body, ...rest } = parts;
+  const key = entryKey(rest.uid);
+  const text = headOf(rest) + body;
+  return { ...rest, key, text, bytes: key.length + Buffer.byteLength(text) };
 }
 
 /** How the text of an entry begins. */
-function headOf({ writer, renewedAt, reportOnly }: Pick<JournalEntry, 'writer' | 'renewedAt' | 'reportOnly'>): string {
+function headOf({ writer, renewedAt, since, reportOnly }: Head): string {
+  const version = since === '' ? '' : `"since":${JSON.stringify(since)},`;
   const mark = reportOnly === '' ? '' : `"reportOnly":${JSON.stringify(reportOnly)},`;
-  return `{"writer":${JSON.stringify(writer)},"renewedAt":${JSON.stringify(renewedAt)},${mark}`;
+  return `{"writer":${JSON.stringify(writer)},"renewedAt":${JSON.stringify(renewedAt)},${version}${mark}`;
 }

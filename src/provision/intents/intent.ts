@@ -40,8 +40,6 @@ export interface Intent {
   since: number;
   /** As `since` was at first: a volume of whatever name that has had the storage from then on counts, too. */
   firstSince: number;
-  /** Monotonic time at which `since` was set. */
-  sinceAtMs: number;
   /** A call that creates the storage may still be under way until this monotonic time, whoever has sent it. */
   lateUntilMs: number;
   /** Monotonic times, in milliseconds, at which this process gave up the first and the last of the calls that the backend may not have read. */
@@ -136,7 +134,7 @@ export function knownHandle({ record, owner, foundHandle, isHandleCurrent }: Int
   return record.handle ?? (owner === 'own' && isHandleCurrent ? foundHandle : undefined);
 }
 
-export function newIntent(record: IntentRecord, nowMs: number): Intent {
+export function newIntent(record: IntentRecord): Intent {
   return {
     record,
     recorded: false,
@@ -152,7 +150,6 @@ export function newIntent(record: IntentRecord, nowMs: number): Intent {
     mayBeSavedUntilMs: -Infinity,
     since: orderOf(record.since),
     firstSince: orderOf(record.since),
-    sinceAtMs: nowMs,
     lateUntilMs: -Infinity,
     unread: undefined,
     pendingSinceMs: undefined,
@@ -179,8 +176,7 @@ export function foundIntent(
   const { phase, handle, noLateCalls = false } = record;
   const deleteSent = handle !== undefined && phase !== 'unproved';
   return {
-    ...newIntent(record, nowMs),
-    sinceAtMs: -Infinity, // how long ago is not known
+    ...newIntent(record),
     recorded: true,
     mayExist: true,
     plannedNode: undefined,

@@ -1,4 +1,5 @@
 /** Knows what may be under way at the backend, which nothing else tracks. Keeps the journal and its own memory in step. */
+import { inSlices } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
 import {
@@ -43,12 +44,12 @@ export interface IntentsOptions extends LateCallsOptions {
 
 /** How much of a backend's text a record may hold, in characters. */
 const maxProblemLength = 2000;
-/** The version since which a record is known to have no PersistentVolume is renewed this often, in milliseconds. */
-const renewMs = 20_000;
+/** How often it is checked which records need a newer version since which they had no PersistentVolume, in milliseconds. */
+const renewEveryMs = 5000;
 /** The first time this soon after a start, in milliseconds: a process that restarts again and again may not run longer. */
 const firstRenewMs = 1000;
-/** Max records whose version is renewed at once: each write holds a whole shard. */
-const maxRenewed = 500;
+/** A version is renewed once the log of the volumes had gone past it so many checks ago. */
+const renewAfterChecks = 4;
 
 export class Intents {
   /** Calls that may still create storage although nobody waits for them. */
@@ -162,32 +163,30 @@ export class Intents {
    * process can read no more. Works until the signal aborts.
    */
   async renewVersions(signal: AbortSignal): Promise<void> {
-    for (let pauseMs = firstRenewMs; ; pauseMs = renewMs / 4) {
+    const { clock, volumeLog } = this.#options;
+    const reached: number[] = []; // at the last checks, the oldest first
+    for (let pauseMs = firstRenewMs; ; pauseMs = renewEveryMs) {
       try {
-        await this.#options.clock.sleep(pauseMs, { signal });
+        await clock.sleep(pauseMs, { signal });
       } catch {
         return;
       }
-      this.#renewVersions();
+      const [oldest = volumeLog.reached] = reached;
+      reached.push(volumeLog.reached);
+      if (reached.length > renewAfterChecks) reached.shift();
+      const due = [...this.#open.list()].filter(({ since }) => since < oldest);
+      await inSlices(due, (intent) => this.#renewVersion(intent));
     }
   }
 
-  #renewVersions(): void {
-    const { volumeLog } = this.#options;
-    const isDue = (intent: Intent): boolean =>
-      !isLeftAlone(intent) && !intent.served && intent.owner !== 'foreign' && this.#nowMs - intent.sinceAtMs >= renewMs;
-    // the one that has waited longest first: else those behind many others would never have their turn
-    const due = [...this.#open.list()].filter(isDue).sort((a, b) => a.sinceAtMs - b.sinceAtMs);
-    let renewed = 0;
-    for (const intent of due) {
-      const { since, record } = intent;
-      if (volumeLog.verdict(record.volume.name, since).kind !== 'never') continue;
-      intent.since = volumeLog.reached;
-      intent.sinceAtMs = this.#nowMs;
-      if (intent.since === since) continue;
-      this.#note(intent, { ...record, since: String(intent.since) });
-      if (++renewed === maxRenewed) return;
-    }
+  #renewVersion(intent: Intent): void {
+    const { volumeLog, journal } = this.#options;
+    const { since, served, owner, record } = intent;
+    if (!this.#open.has(intent) || isLeftAlone(intent) || served || owner === 'foreign') return;
+    if (volumeLog.verdict(record.volume.name, since).kind !== 'never') return;
+    intent.since = volumeLog.reached;
+    intent.record = { ...record, since: String(intent.since) };
+    journal.renewSince(record.claim.uid, String(intent.since));
   }
 
   /** The claim may have had a PersistentVolume that is gone. */
@@ -236,7 +235,7 @@ export class Intents {
     // found during planning: what the other process may have requested must not be requested from another plan
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
-    const intent = newIntent(this.#withKnownVersion(record), this.#nowMs);
+    const intent = newIntent(this.#withKnownVersion(record));
     this.lateCalls.begun(intent);
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first

@@ -23,16 +23,13 @@ const made: PersistentVolume = {
 };
 const { volumeAttributesClassName: _class, ...withoutClass } = made.spec;
 const dropped: PersistentVolume = { ...made, spec: withoutClass };
-const intent = newIntent(
-  {
-    claim: { namespace: 'ns', name: 'c', uid: 'u' },
-    volume: { name: 'v', claimRef: made.spec.claimRef ?? {}, className: 'c', provisioner: 'drv', defaults: {} },
-    plan: {},
-    phase: 'create',
-    createdAt: '2026-01-01T00:00:00Z',
-  },
-  0,
-);
+const intent = newIntent({
+  claim: { namespace: 'ns', name: 'c', uid: 'u' },
+  volume: { name: 'v', claimRef: made.spec.claimRef ?? {}, className: 'c', provisioner: 'drv', defaults: {} },
+  plan: {},
+  phase: 'create',
+  createdAt: '2026-01-01T00:00:00Z',
+});
 const volume =
   (object: PersistentVolume, code = 200): Answer =>
   (reply) =>

@@ -55,6 +55,11 @@ export class MemoryJournal implements IntentJournal {
     this.#keep(record);
   }
 
+  renewSince(uid: string, since: string): void {
+    const record = this.records.get(uid);
+    if (record !== undefined) this.#keep({ ...record, since });
+  }
+
   remove(uid: string): void {
     this.writes.push('remove');
     this.records.delete(uid);

@@ -184,7 +184,7 @@ describe('ControllerStatus', () => {
   ];
   for (const [name, phase, changes, reason, endsInMs] of waits) {
     test(`${name} that is waited for is said with its end, of the record and of the claim`, () => {
-      const intent: Intent = newIntent(record(phase), 0);
+      const intent: Intent = newIntent(record(phase));
       const { clock, status } = setUp({ intents: () => [intent], intentOf: () => intent, claims: () => claims(1) });
       Object.assign(intent, { revoking: true, ...changes(clock.monotonicMs()) });
       assert.deepEqual([...status.openIntents()][0]?.wait, { reason, endsInMs });
@@ -193,7 +193,7 @@ describe('ControllerStatus', () => {
   }
 
   test('a record that is worked on does not wait', () => {
-    const { status } = setUp({ intents: () => [newIntent(record('create'), 0)] });
+    const { status } = setUp({ intents: () => [newIntent(record('create'))] });
     assert.equal([...status.openIntents()][0]?.wait, undefined);
   });
 });

@@ -73,3 +73,24 @@ async function passTime(clock: ManualClock, promise: Promise<unknown>): Promise<
   void promise.then(() => (state.isDone = true));
   while (!state.isDone) await clock.advance(40);
 }
+
+test('the versions of a thousand records are renewed with one write of each shard, and the next process finds them', async () => {
+  await using rig = await Rig.start();
+  const clock = new ManualClock({ turns: 5 });
+  const process = await rig.open({ clock });
+  const { journal } = process;
+  const all = numbers(1000);
+  await passTime(clock, Promise.all(all.map((n) => journal.put({ ...recordOf(n), since: '1' }, never))));
+  await clock.advance(2000);
+  const before = updates(rig);
+  for (const n of [...all, 1001]) journal.renewSince(uidOf(n), '2');
+  await clock.advance(2000);
+  assert.ok(
+    updates(rig) - before <= rig.shards.length,
+    `${updates(rig) - before} writes of ${rig.shards.length} shards`,
+  );
+  await process.stop();
+  const next = await rig.open({ clock });
+  assert.deepEqual([...new Set([...next.found.values()].map(({ record }) => record.since))], ['2']);
+  assert.equal(next.found.size, 1000);
+});

@@ -45,6 +45,9 @@ describe('records in entries', () => {
           const later = withHead(again, { renewedAt: '2026-01-02T00:00:00.000Z' });
           assert.deepEqual(later, parseEntry(uid, later.text, { shared: later.shared, plans: reader }));
           assert.deepEqual(withHead(later, { renewedAt }), again);
+          const followed = withHead(again, { since: '4711' });
+          assert.deepEqual(followed, parseEntry(uid, followed.text, { shared: followed.shared, plans: reader }));
+          assert.deepEqual(recordOf(followed, reader), { ...record(plan), since: '4711' });
         }
       }),
       { numRuns: 300 },
@@ -107,6 +110,7 @@ describe('records in entries', () => {
     ['a record without a writer', uid, entry({}).text.replace('"writer":"w",', '')],
     ['a record without a time', uid, entry({}).text.replace(`"renewedAt":"${renewedAt}",`, '')],
     ['a time that is none', uid, entry({}).text.replace(`"renewedAt":"${renewedAt}"`, '"renewedAt":"then"')],
+    ['a version that is none', uid, entry({}).text.replace('"shared":[]', '"since":5,"shared":[]')],
     ['a record without a list of shared values', uid, entry({}).text.replace('"shared":[],', '')],
     ['a missing shared value', uid, entry({ a: 'x'.repeat(3000) }).text],
   ] as const) {

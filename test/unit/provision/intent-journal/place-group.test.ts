@@ -7,7 +7,7 @@ import { ShardState } from '../../../../src/provision/intent-journal/shard.ts';
 
 function entry(uid: string, bytes: number, shared: Record<string, number> = {}): JournalEntry {
   const texts = Object.entries(shared).map(([key, length]) => [key, 'x'.repeat(length)] as const);
-  const rest = { phase: 'create', provisioner: 'drv', writer: 'w', renewedAt: '', reportOnly: '' } as const;
+  const rest = { phase: 'create', provisioner: 'drv', writer: 'w', renewedAt: '', since: '', reportOnly: '' } as const;
   return { uid, key: uid, text: '', shared: new Map(texts), bytes, ...rest };
 }
 

@@ -23,7 +23,7 @@ function scene(changes: Partial<Intent> = {}, { cacheVersion = '100' } = {}) {
   });
   log.listed('100', { rewound: false });
   const intent = {
-    ...newIntent(recordOf(1, { handle: 'h' }), 0),
+    ...newIntent(recordOf(1, { handle: 'h' })),
     since: 100,
     firstSince: 100,
     isDurable: true,

@@ -24,6 +24,7 @@ function changed(journal: IntentJournal, changes: Partial<IntentJournal>): Inten
     run: (signal) => journal.run(signal),
     put: (record, signal) => journal.put(record, signal),
     note: (record) => journal.note(record),
+    renewSince: (uid, since) => journal.renewSince(uid, since),
     remove: (uid) => journal.remove(uid),
     removeNow: (uid, signal) => journal.removeNow(uid, signal),
     flush: (signal) => journal.flush(signal),
