@@ -4,7 +4,7 @@ import { csiStorage } from '../csi/storage-keys.ts';
 import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
 import { claimWish } from '../provision/claim/claim-wish.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';
-import { discardRecord } from '../provision/intent-journal/edit-shard.ts';
+import { discardRecord } from '../provision/intent-journal/edit-journal.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, type SecretReference } from '../provision/objects.ts';
 import { StorageHolders } from '../provision/revoke/storage-holders.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';

@@ -7,19 +7,16 @@ import { CannotReadError } from '../audit/cannot-read-error.ts';
 import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
-import { discardRecord, markDrained } from '../provision/intent-journal/edit-shard.ts';
 import {
+  discardRecord,
   JournalFullError,
   JournalInUseError,
+  markDrained,
   moveRecord,
   readSilentJournal,
-} from '../provision/intent-journal/move-records.ts';
-import {
-  type JournalLocation,
-  needsOperator,
-  type ReadJournal,
-  readJournal,
-} from '../provision/intent-journal/read-journal.ts';
+} from '../provision/intent-journal/edit-journal.ts';
+import { needsOperator, type ReadJournal, readJournal } from '../provision/intent-journal/read-journal.ts';
+import type { JournalLocation } from '../provision/intent-journal/shard-storage.ts';
 import { auditedDriver, auditLogger } from './audited-driver.ts';
 import { connectAsSidecar } from './cluster-connection.ts';
 import { isAgreedTo } from './confirmation.ts';

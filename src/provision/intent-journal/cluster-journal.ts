@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { traced } from '../../base/tracing.ts';
-import { Heartbeats } from './heartbeats.ts';
+import { Heartbeats, OwnWrites, WriterPermit } from './signs-of-life.ts';
 import {
   foreignIntent,
   type IntentJournal,
@@ -15,20 +15,15 @@ import {
 } from './intent-journal.ts';
 import type { IntentRecord } from './intent-record.ts';
 import { entryOf, type JournalEntry, withHead } from './journal-entry.ts';
-import type { ClusterJournalOptions } from './journal-options.ts';
+import { type ClusterJournalOptions, settled, WriterStatus } from './journal-parts.ts';
 import { JournalRun } from './journal-run.ts';
-import { JournalState } from './journal-state.ts';
-import { loneBytes, maxShardBytes } from './place-group.ts';
+import { JournalState, loneBytes, maxShardBytes } from './journal-state.ts';
 import { PlanWriter } from './plan-text.ts';
-import { settled } from './settled.ts';
 import { ShardReader } from './read-shards.ts';
 import { RecordChanges } from './record-changes.ts';
 import { ShardStorage } from './shard-storage.ts';
 import { ShardWriter } from './shard-writer.ts';
 import { WriteQueue } from './write-queue.ts';
-import { OwnWrites } from './own-writes.ts';
-import { WriterPermit } from './writer-permit.ts';
-import { WriterStatus } from './writer-status.ts';
 
 /** Records in Leases `<lock name>-journal-<n>`, written in groups. */
 export function clusterJournal(options: ClusterJournalOptions): IntentJournal {

@@ -1,4 +1,6 @@
-import type { IntentPhase } from './intent-record.ts';
+import type { Clock } from '../../base/clock.ts';
+import { counter, gauge, histogram, type MetricRegistry } from '../../base/metrics.ts';
+import { type IntentPhase, noRecords } from './intent-record.ts';
 
 /**
  * Why something is reported and not repaired.
@@ -67,3 +69,98 @@ export const noJournalMetrics: JournalMetrics = {
   isProtected: nothing,
   unprotected: nothing,
 };
+
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Registers the `intent_journal_*` families, all at zero. @throws {Error} when the registry has them already. */
+export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wallMs'>): JournalMetrics {
+  let oldestMs: () => number | undefined = () => undefined;
+  let records = noRecords();
+  gauge({
+    registry,
+    labels: ['phase'],
+    name: 'intent_journal_records',
+    help: 'Open records of volumes, by phase',
+    collect: (family) => {
+      for (const [phase, count] of Object.entries(records)) family.set({ phase }, count);
+    },
+  });
+  gauge({
+    registry,
+    name: 'intent_journal_oldest_record_age_seconds',
+    help: 'Age of the oldest open record; 0 without one',
+    collect: (family) => family.set(Math.max(0, clock.wallMs() - (oldestMs() ?? Infinity)) / 1000),
+  });
+  let waiting: () => ReadonlyMap<string, number> = () => new Map();
+  gauge({
+    registry,
+    labels: ['reason'],
+    name: 'intent_journal_waiting_records',
+    help: 'Open records that are to be revoked or closed and wait deliberately, by what for',
+    collect: (family) => {
+      for (const [reason, count] of waiting()) family.set({ reason }, count);
+    },
+  });
+  const replayed = counter({
+    registry,
+    name: 'intent_journal_replayed_total',
+    help: 'Records of an earlier process that were adopted',
+  });
+  const revoked = counter({
+    registry,
+    name: 'intent_journal_revoked_total',
+    help: 'Volumes of claims that are gone, found and deleted, or found not to exist',
+  });
+  const reported = counter({
+    registry,
+    labels: ['reason'],
+    name: 'intent_journal_reported_total',
+    help: 'Records that were reported in the log and not acted on, by reason',
+  });
+  const writeSeconds = histogram({
+    registry,
+    buckets,
+    name: 'intent_journal_write_duration_seconds',
+    help: 'Duration of successful writes in seconds',
+  });
+  const writtenBytes = counter({
+    registry,
+    name: 'intent_journal_written_bytes_total',
+    help: 'Bytes written',
+  });
+  const size = gauge({ registry, name: 'intent_journal_bytes', help: 'Size of all objects of the journal in bytes' });
+  const isProtected = gauge({
+    registry,
+    name: 'intent_journal_protected',
+    help: 'Whether records can be written (1), as far as is known, or not (0)',
+  });
+  const unprotected = counter({
+    registry,
+    name: 'intent_journal_unprotected_total',
+    help: 'Volumes created without a record, because it could not be written',
+  });
+  const metrics: JournalMetrics = {
+    records: (byPhase) => {
+      records = byPhase;
+    },
+    oldestCreatedAtMs: (read) => {
+      oldestMs = read;
+    },
+    waiting: (read) => {
+      waiting = read;
+    },
+    replayed: () => replayed.inc(),
+    revoked: () => revoked.inc(),
+    reported: (reason) => reported.inc({ reason }),
+    written: (seconds, bytes) => {
+      writeSeconds.observe(seconds);
+      writtenBytes.inc(bytes);
+    },
+    size: (bytes) => size.set(bytes),
+    isProtected: (value) => isProtected.set(value ? 1 : 0),
+    unprotected: () => unprotected.inc(),
+  };
+  metrics.isProtected(true); // a standby has not tried to write, and must not look like one that cannot
+  for (const reason of reportReasons) reported.inc({ reason }, 0);
+  return metrics;
+}

@@ -2,7 +2,7 @@ import type { JournalListener } from './intent-journal.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { inParallel, type ShardReader, UnreadError } from './read-shards.ts';
 import { isReported, type RecordChanges } from './record-changes.ts';
-import { isUnexpected, RequestFailures } from './request-failures.ts';
+import { isUnexpected, RequestFailures } from './shard-storage.ts';
 import type { Shard } from './shard.ts';
 import type { WriteQueue } from './write-queue.ts';
 

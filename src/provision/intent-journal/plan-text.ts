@@ -1,7 +1,7 @@
 /** JSON of plans, with the values that many plans share taken out. */
 import { hash } from 'node:crypto';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Plan } from '../recoverable.ts';
-import { packText, unpackText } from './pack-text.ts';
 
 /** Shorter values are not worth an entry of their own, in characters. */
 const minSharedLength = 200;
@@ -121,4 +121,29 @@ function keepLatest<T>(map: Map<string, T>, key: string, value: T, max: number):
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !('toJSON' in value);
+}
+
+/**
+ * The prefix of a compressed text; no JSON begins with it. What follows is gzip in base64: `base64 -d | gunzip` shows the text,
+ * and the checksum of gzip reveals damage.
+ */
+const mark = 'gzip:';
+/** Shorter texts, in characters, stay human-readable. */
+const minPackedLength = 4096;
+/** Max unpacked size, in bytes, so that a few crafted kilobytes cannot exhaust the memory; far more than any plan needs. */
+const maxUnpackedBytes = 16 * 1024 * 1024;
+
+/** @param text - JSON. */
+export function packText(text: string): string {
+  if (text.length < minPackedLength) return text;
+  const bytes = Buffer.from(text);
+  const packed = mark + gzipSync(bytes).toString('base64');
+  return packed.length < bytes.length ? packed : text;
+}
+
+/** The text that was packed; one that was not is returned as it is. @throws {Error} for a damaged one. */
+export function unpackText(stored: string): string {
+  if (!stored.startsWith(mark)) return stored;
+  const packed = Buffer.from(stored.slice(mark.length), 'base64');
+  return gunzipSync(packed, { maxOutputLength: maxUnpackedBytes }).toString();
 }

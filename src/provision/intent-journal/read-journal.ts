@@ -1,21 +1,11 @@
 /** Reads a journal without taking over or writing anything. */
 import type { Clock } from '../../base/clock.ts';
-import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { type IntentRecord, isLeftAlonePhase } from './intent-record.ts';
 import { recordOf } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
 import { findMore, inParallel } from './read-shards.ts';
-import { parseShard } from './shard-contents.ts';
-import { headerKey } from './shard-header.ts';
-import { type ShardObject, ShardStorage } from './shard-storage.ts';
-
-export interface JournalLocation {
-  client: KubeClient;
-  /** Of the lock. */
-  namespace: string;
-  /** Name of the lock: the shards are `<lock name>-journal-0` and so on. */
-  lockName: string;
-}
+import { headerKey, parseShard } from './shard-contents.ts';
+import { type JournalLocation, type ShardObject, ShardStorage } from './shard-storage.ts';
 
 export interface ReadJournalOptions extends JournalLocation {
   /** Whether the records of a provisioner are wanted; those of others are left out. */

@@ -2,8 +2,7 @@ import type { JournalParts } from './journal-parts.ts';
 import { numbersAtOnce } from './journal-state.ts';
 import type { RecordChanges } from './record-changes.ts';
 import type { Shard } from './shard.ts';
-import { parseShard } from './shard-contents.ts';
-import { maxShards } from './shard-header.ts';
+import { maxShards, parseShard } from './shard-contents.ts';
 import type { ShardObject } from './shard-storage.ts';
 
 /** A shard could not be read: the cause is what the request has thrown. */

@@ -1,8 +1,117 @@
 import type { Clock } from '../../base/clock.ts';
 import { type JournalEntry, parseEntry, withHead } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
-import { headerKey, parseHeader, type ShardHeader, shardReportOnly, staleReportOnly } from './shard-header.ts';
 import { damagedHeaderKey, type ShardObject } from './shard-storage.ts';
+
+/** What a shard says about itself, in its entry `shard`. */
+export const headerKey = 'shard';
+/** The format that this version writes and reads. A Lease with another number is left alone. */
+export const journalFormat = 2;
+/**
+ * Max number of shards: more than a cluster can store, as 4096 full ones are 800 MB. A journal with 10,000 open records has about a
+ * hundred.
+ */
+export const maxShards = 4096;
+/** How much of a damaged header is logged, in characters. */
+const maxShownLength = 200;
+/** Without a renewal for this long nobody can say what became of the records, in milliseconds. */
+const maxQuietMs = 24 * 3_600_000;
+
+export interface ShardHeader {
+  format: number;
+  /**
+   * Of the shard's object: differs in a copy, such as a restored backup. Empty in an object that was just created, whose UID
+   * nobody knew yet: nothing was written into it.
+   */
+  uid: string;
+  /** The process that has written the shard last. */
+  writer: string;
+  /** Counts the writes of that process. */
+  sequence: number;
+  /** When that was, RFC 3339. */
+  renewedAt: string;
+  /** In the first shard: how many numbers are in use, at most `maxShards`. */
+  shards?: number;
+  /** In the first shard, without leader election: a counter of each process with open records. */
+  renewals?: Record<string, number>;
+}
+
+/** A header as it was read. */
+export interface ReadHeader {
+  /** Undefined where there is none, and where it cannot be used. */
+  header: ShardHeader | undefined;
+  /** What is wrong with it: an operator has edited it, or it was damaged otherwise. */
+  damage?: string;
+  /** It is in the format of another version, with this number. */
+  otherFormat?: number;
+}
+
+/**
+ * Reads a header. What is damaged of `shards` and `renewals` is left out: it can be determined again.
+ *
+ * @param text - absent where nothing was written yet.
+ */
+export function parseHeader(text: string | undefined): ReadHeader {
+  if (text === undefined) return { header: undefined };
+  const fields = fieldsOf(text);
+  if (fields === undefined) return { header: undefined, damage: 'it is no JSON object' };
+  const { format } = fields;
+  if (Number.isInteger(format) && format !== journalFormat) return { header: undefined, otherFormat: Number(format) };
+  const wrong = Object.entries(isValid).filter(([name, check]) => !check(fields[name]));
+  if (wrong.length === 0) return { header: fields as unknown as ShardHeader };
+  const names = wrong.map(([name]) => name);
+  const damage = wrong.map(([name]) => `${name} is ${shown(fields[name])}`).join(', ');
+  if (!names.every((name) => optionalFields.has(name))) return { header: undefined, damage };
+  const kept = Object.entries(fields).filter(([name]) => !names.includes(name));
+  return { header: Object.fromEntries(kept) as unknown as ShardHeader, damage };
+}
+
+const optionalFields: ReadonlySet<string> = new Set(['shards', 'renewals'] satisfies (keyof ShardHeader)[]);
+
+const isValid: Record<keyof ShardHeader, (value: unknown) => boolean> = {
+  format: (value) => value === journalFormat,
+  uid: (value) => typeof value === 'string',
+  writer: (value) => typeof value === 'string' && value !== '',
+  sequence: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  renewedAt: (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)),
+  shards: (value) =>
+    value === undefined || (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= maxShards),
+  renewals: (value) => value === undefined || (isObject(value) && Object.values(value).every(Number.isSafeInteger)),
+};
+
+function fieldsOf(text: string): Record<string, unknown> | undefined {
+  try {
+    const fields = JSON.parse(text) as unknown;
+    return isObject(fields) ? fields : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'missing' : shortened(JSON.stringify(value));
+}
+
+/** Text of others, as much as a log line may hold of it. */
+export function shortened(text: string): string {
+  return text.length <= maxShownLength ? text : `${text.slice(0, maxShownLength)}...`;
+}
+
+/** Why nothing may be deleted because of any of a shard's records; empty: deletion is allowed. */
+export function shardReportOnly(header: ShardHeader | undefined, uid: string): string {
+  if (header === undefined) return 'the journal has lost its header';
+  return header.uid === uid ? '' : 'the journal is a copy, such as a restored backup';
+}
+
+/** Why nothing may be deleted because of a record that was renewed then; empty: deletion is allowed. */
+export function staleReportOnly(renewedAt: string, wallMs: number): string {
+  const quietMs = Math.abs(wallMs - Date.parse(renewedAt));
+  return quietMs <= maxQuietMs ? '' : 'the record was not renewed for 24 hours';
+}
 
 /** How much of a damaged header is kept, in characters; one that is not damaged is much shorter. */
 const maxDamagedLength = 4096;

@@ -2,12 +2,10 @@ import { type Moment, momentOf } from '../../base/permit.ts';
 import { TooManyRequestsError } from '../../kube/client/api-error.ts';
 import type { JournalParts } from './journal-parts.ts';
 import type { RecordChanges } from './record-changes.ts';
-import { type RequestFailure, RequestFailures } from './request-failures.ts';
+import { OtherFormatError, type RequestFailure, RequestFailures, type ShardObject } from './shard-storage.ts';
 import type { Shard, ShardWrite } from './shard.ts';
-import { parseShard } from './shard-contents.ts';
-import { headerKey, journalFormat, parseHeader, type ShardHeader } from './shard-header.ts';
-import { OtherFormatError, type ShardObject } from './shard-storage.ts';
-import type { OwnWrites } from './own-writes.ts';
+import { headerKey, journalFormat, parseHeader, parseShard, type ShardHeader } from './shard-contents.ts';
+import type { OwnWrites } from './signs-of-life.ts';
 
 /** How a write has ended: `refused` can be repeated later, `ended` never. */
 export type WriteOutcome =

@@ -1,9 +1,7 @@
 import { orderOf } from '../../kube/client/resource-version.ts';
-import { HeldEntries } from './held-entries.ts';
+import { HeldEntries, type JournalEntry, withHead } from './journal-entry.ts';
 import type { Protection } from './intent-journal.ts';
-import { type JournalEntry, withHead } from './journal-entry.ts';
-import type { ShardContents } from './shard-contents.ts';
-import { headerKey, type ShardHeader } from './shard-header.ts';
+import { headerKey, type ShardContents, type ShardHeader } from './shard-contents.ts';
 import type { ShardObject } from './shard-storage.ts';
 
 /** Somebody who waits until a record is durable. */

@@ -1,7 +1,7 @@
 /** A process does not know whether the server has carried out a write. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { headerKey, type ShardHeader } from '../../../../src/provision/intent-journal/shard-header.ts';
+import { headerKey, type ShardHeader } from '../../../../src/provision/intent-journal/shard-contents.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { never, prefix, recordOf, Rig, uidOf } from './rig.ts';
 

@@ -13,7 +13,7 @@ import type {
   JournalListener,
 } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import type { IntentPhase, IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
-import type { ClusterJournalOptions } from '../../../../src/provision/intent-journal/journal-options.ts';
+import type { ClusterJournalOptions } from '../../../../src/provision/intent-journal/journal-parts.ts';
 import { ApiServer, type ApiServerOptions } from '../../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../../sandbox/api/client.ts';
 import type { FaultRule, InjectedFault } from '../../../../sandbox/api/faults.ts';

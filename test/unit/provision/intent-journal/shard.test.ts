@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { entryOf } from '../../../../src/provision/intent-journal/journal-entry.ts';
 import { PlanWriter } from '../../../../src/provision/intent-journal/plan-text.ts';
 import { ShardState } from '../../../../src/provision/intent-journal/shard.ts';
-import type { ShardHeader } from '../../../../src/provision/intent-journal/shard-header.ts';
+import type { ShardHeader } from '../../../../src/provision/intent-journal/shard-contents.ts';
 
 const header: ShardHeader = { format: 2, uid: 'u', writer: 'w', sequence: 1, renewedAt: '2026-01-01T00:00:00Z' };
 const plans = new PlanWriter();

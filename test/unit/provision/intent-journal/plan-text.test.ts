@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { packText, unpackText } from '../../../../src/provision/intent-journal/pack-text.ts';
+import { packText, unpackText } from '../../../../src/provision/intent-journal/plan-text.ts';
 
 const base64 = (packed: Buffer): string => `gzip:${packed.toString('base64')}`;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { maxShards, parseHeader, type ShardHeader } from '../../../../src/provision/intent-journal/shard-header.ts';
+import { maxShards, parseHeader, type ShardHeader } from '../../../../src/provision/intent-journal/shard-contents.ts';
 
 const header: ShardHeader = { format: 2, uid: 'u', writer: 'w', sequence: 7, renewedAt: '2026-01-01T00:00:00Z' };
 const root: ShardHeader = { ...header, shards: 3, renewals: { w: 4 } };

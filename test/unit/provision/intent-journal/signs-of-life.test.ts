@@ -5,7 +5,7 @@ import { entryOf } from '../../../../src/provision/intent-journal/journal-entry.
 import { PlanWriter } from '../../../../src/provision/intent-journal/plan-text.ts';
 import { JournalState } from '../../../../src/provision/intent-journal/journal-state.ts';
 import type { Shard } from '../../../../src/provision/intent-journal/shard.ts';
-import { OwnWrites } from '../../../../src/provision/intent-journal/own-writes.ts';
+import { OwnWrites } from '../../../../src/provision/intent-journal/signs-of-life.ts';
 import { recordOf } from '../../../integration/provision/intent-journal/rig.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GroupPace } from '../../../../src/provision/intent-journal/group-pace.ts';
+import { GroupPace } from '../../../../src/provision/intent-journal/write-queue.ts';
 
 test('a lone record is written at once, under load one group per pause', () => {
   const pace = new GroupPace(40);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { JournalEntry } from '../../../../src/provision/intent-journal/journal-entry.ts';
-import { loneBytes, maxShardBytes, placeGroup } from '../../../../src/provision/intent-journal/place-group.ts';
+import { loneBytes, maxShardBytes, placeGroup } from '../../../../src/provision/intent-journal/journal-state.ts';
 import { ShardState } from '../../../../src/provision/intent-journal/shard.ts';
 
 function entry(uid: string, bytes: number, shared: Record<string, number> = {}): JournalEntry {
