@@ -1,4 +1,4 @@
-/** The differences to the Go sidecar that are meant: each has a row, or a paragraph, in docs/migrate-from-go.md. */
+/** The differences to the Go sidecar that are meant: each has a row, or a paragraph, in docs/differences.md. */
 import type { Difference } from './compare.ts';
 
 export interface Intended {

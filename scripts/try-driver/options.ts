@@ -39,7 +39,7 @@ export function parseOptions(argv: readonly string[]): TryOptions {
     'npm run try-driver --',
     `Runs a driver with this sidecar and then with another one, each on a cluster of its own, does the same with both, and
 compares PersistentVolumes, claims, events, the driver's calls, Leases and CSIStorageCapacity objects. Exit code 1 on a
-difference that docs/migrate-from-go.md does not list.`,
+difference that docs/differences.md does not list.`,
   )
     .usage('NAME [flags]')
     .argument('<NAME>', 'the driver, see below')

@@ -53,6 +53,7 @@ const otherFlags = new Set([
   ], // our scripts
   ...['--bundle', '--certificate-identity', '--certificate-oidc-issuer', '--ignore-missing', '--repo'], // to verify a release
   ...['--pod', '--container', '--driver'], // the kubectl plugin
+  ...['--silent', '--rm', '--cpu-prof'], // npm, docker and Node.js
   ...[
     '--no-election',
     '--bundle',

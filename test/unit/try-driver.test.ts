@@ -141,7 +141,7 @@ describe('a difference that is meant', () => {
   });
 
   test('has a row on the migration page', () => {
-    const page = readFileSync(path.join(import.meta.dirname, '../../docs/migrate-from-go.md'), 'utf8');
+    const page = readFileSync(path.join(import.meta.dirname, '../../docs/differences.md'), 'utf8');
     for (const row of intendedRows()) assert.match(page, new RegExp(`^\\| X${row} +\\|`, 'm'));
   });
 });
