@@ -8,13 +8,14 @@ import { CommandLineError, reportExit } from './command-line-exit.ts';
 import { createLogger, type LoggingConfig, type ProcessLogger } from './logging.ts';
 import { runSidecar } from './run.ts';
 import { type FoundSubcommand, runSubcommand } from './run-subcommand.ts';
-import { findSubcommand } from './subcommands.ts';
+import { findSubcommand, withHelpFlag } from './subcommands.ts';
 import { version } from './version.ts';
 
 /** Runs the program; resolves at its end, with `process.exitCode` set. To be called once. */
 export async function main(): Promise<void> {
-  const argv0 = process.argv[1] ?? 'csi-provisioner';
-  const args = process.argv.slice(2);
+  const byNpm = process.env['npm_lifecycle_event'] === 'start'; // from a checkout, where the program has no name of its own
+  const argv0 = byNpm ? 'npm start --' : (process.argv[1] ?? 'csi-provisioner');
+  const args = withHelpFlag(process.argv.slice(2));
   const run = await runFoundSubcommand(argv0, args);
   if (run === undefined) await beSidecar(argv0, args);
   else process.exitCode = run.exitCode;

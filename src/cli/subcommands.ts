@@ -46,6 +46,18 @@ const subcommands: Readonly<Record<string, SubcommandEntry>> = {
 const maxEdits = 2;
 
 /**
+ * `help` as the first word is `--help`, of the program or of the subcommand that follows: it must not start a sidecar.
+ *
+ * @param args - the arguments of the program.
+ */
+export function withHelpFlag(args: readonly string[]): readonly string[] {
+  const word = argumentSteps(args).find((step) => step.kind === 'word');
+  if (word?.word !== 'help') return args;
+  const [name = ''] = word.rest;
+  return Object.hasOwn(subcommands, name) ? [name, '--help'] : ['--help'];
+}
+
+/**
  * The subcommand that a command line names: the first word that is neither a flag nor the value of one and is its name. Flags of
  * the sidecar are accepted before it, and become its first arguments.
  *

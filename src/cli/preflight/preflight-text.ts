@@ -18,7 +18,16 @@ export interface PreflightTextOptions {
 export function preflightText(report: PreflightReport, options: PreflightTextOptions): string {
   const notes = report.notes.map((note) => `${singleLine(note)}.`);
   const parts = report.sidecars.map((sidecar) => sidecarText(sidecar, options));
-  return [...parts, ...(notes.length === 0 ? [] : [`${notes.join('\n')}\n`])].join('\n');
+  const isClean = report.sidecars.length > 0 && report.sidecars.every(({ findings }) => findings.every(isNote));
+  return [
+    ...parts,
+    ...(notes.length === 0 ? [] : [`${notes.join('\n')}\n`]),
+    ...(isClean ? ['The image may be changed.\n'] : []),
+  ].join('\n');
+}
+
+function isNote({ level }: ReportedFinding): boolean {
+  return level === 'note';
 }
 
 function sidecarText(sidecar: SidecarReport, options: PreflightTextOptions): string {

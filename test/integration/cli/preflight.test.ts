@@ -49,6 +49,12 @@ describe('preflight', () => {
     });
   }
 
+  test('ends with a sentence that the image may be changed only where nothing has to be done or known first', async () => {
+    const ends = async (driver: DriverOptions): Promise<boolean> =>
+      (await runProgram(['preflight', await write(driver)])).stdout.endsWith('\nThe image may be changed.\n');
+    assert.deepEqual([await ends(ready), await ends(warned), await ends(broken)], [true, false, false]);
+  });
+
   test('prints where the container is, and each finding with what to do', async () => {
     const { stdout } = await runProgram(['preflight', await write(broken)]);
     assert.match(

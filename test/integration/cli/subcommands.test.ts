@@ -156,6 +156,19 @@ describe('among flags of the sidecar', () => {
     });
   }
 
+  test('the word help prints the help and starts nothing, also that of a subcommand', async () => {
+    const [word, flag] = [await run('help'), await run('--help')];
+    assert.deepEqual(word, flag);
+    assert.equal(word.code, 0);
+    assert.deepEqual(await run('help', 'why'), await run('why', '--help'));
+    assert.deepEqual(await run('help', 'me'), flag);
+  });
+
+  test('npm start names itself in the help of a subcommand', async () => {
+    const { stdout } = await runProgram(['preflight', '--help'], { npm_lifecycle_event: 'start' });
+    assert.match(stdout, /^Usage: npm start -- preflight /);
+  });
+
   test('a word that is almost a subcommand ends with code 2, and nothing was asked', async () => {
     const before = driver.callsOf('GetPluginInfo').length;
     for (const word of ['whyy', 'adit']) {
