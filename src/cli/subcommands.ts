@@ -51,7 +51,7 @@ const maxEdits = 2;
  * @param args - the arguments of the program.
  */
 export function withHelpFlag(args: readonly string[]): readonly string[] {
-  const word = argumentSteps(args).find((step) => step.kind === 'word');
+  const word = [...argumentSteps(args)].find((step) => step.kind === 'word');
   if (word?.word !== 'help') return args;
   const [name = ''] = word.rest;
   return Object.hasOwn(subcommands, name) ? [name, '--help'] : ['--help'];
