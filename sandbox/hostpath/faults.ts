@@ -23,8 +23,16 @@ export interface Fault {
   unlessThere?: boolean;
   /** Only calls with these class parameters; absent: all. So claims of different classes fail differently. */
   parameters?: Record<string, string>;
+  /** Only calls that name this volume; absent: all. */
+  volumeId?: string;
   /** The size in the answer of CreateVolume, in bytes, whatever the volume has. */
   capacityBytes?: number;
+}
+
+/** What of a request decides which faults apply. */
+interface FaultyRequest {
+  parameters?: Record<string, string>;
+  volume_id?: string;
 }
 
 /**
@@ -33,19 +41,17 @@ export interface Fault {
  *
  * @param file - read again at every call, so that a test may change it at any time (by a rename, to be safe).
  * @param methods - the calls there are.
- * @param parameters - of the call.
+ * @param request - of the call.
  * @throws {CallError} `INTERNAL` when the file cannot be understood: a test must not pass on a fault nobody injected.
  */
 export function takeFault(
   file: string,
   method: string,
   methods: ReadonlySet<string>,
-  parameters: Record<string, string> = {},
+  request: FaultyRequest = {},
 ): Fault | undefined {
   const faults = readFaults(file, methods);
-  const fault = faults.find(
-    (entry) => entry.method === method && entry.times !== 0 && isFor(entry.parameters, parameters),
-  );
+  const fault = faults.find((entry) => entry.method === method && entry.times !== 0 && isFor(entry, request));
   if (fault?.times !== undefined) {
     fault.times -= 1;
     writeFileSync(`${file}.new`, JSON.stringify(faults, null, 2) + '\n');
@@ -54,7 +60,8 @@ export function takeFault(
   return fault;
 }
 
-function isFor(wanted: Fault['parameters'], parameters: Record<string, string>): boolean {
+function isFor({ volumeId, parameters: wanted }: Fault, { volume_id: named, parameters = {} }: FaultyRequest): boolean {
+  if (volumeId !== undefined && volumeId !== named) return false;
   return Object.entries(wanted ?? {}).every(([key, value]) => parameters[key] === value);
 }
 
@@ -93,6 +100,7 @@ function parseFaults(file: string, text: string, methods: ReadonlySet<string>): 
     if (!methods.has(method)) return refuse(`there is no call ${method}`);
     if (entry['code'] !== undefined && !isCodeName(entry['code'])) return refuse('an entry has an unknown code');
     if (!counts.every((key) => count(entry[key]))) return refuse(`${counts.join(', ')} are whole numbers`);
+    if (!isText(entry['volumeId'])) return refuse('volumeId is a text');
     if (!isTexts(entry['parameters'])) return refuse('parameters are texts by name');
     if (!flags.every((key) => flag(entry[key]))) return refuse(`${flags.join(', ')} are true or false`);
     const strange = Object.keys(entry).find((key) => !faultKeys.has(key));
@@ -103,7 +111,11 @@ function parseFaults(file: string, text: string, methods: ReadonlySet<string>): 
 
 const flags = ['hold', 'hang', 'after', 'unlessThere'];
 const counts = ['times', 'delayMs', 'capacityBytes'];
-const faultKeys = new Set(['method', 'code', 'message', 'parameters', ...counts, ...flags]);
+const faultKeys = new Set(['method', 'code', 'message', 'volumeId', 'parameters', ...counts, ...flags]);
+
+function isText(value: unknown): boolean {
+  return value === undefined || typeof value === 'string';
+}
 
 function isTexts(value: unknown): boolean {
   if (value === undefined) return true;

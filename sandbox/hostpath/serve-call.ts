@@ -49,8 +49,7 @@ async function serve<Request extends object, Response>(
   const time = new Date(clock.wallMs()).toISOString();
   let failure: CallError | undefined;
   try {
-    const { parameters } = call.request as { parameters?: Record<string, string> };
-    const taken = takeFault(faultsFile, method, methods, parameters);
+    const taken = takeFault(faultsFile, method, methods, call.request);
     const fault = taken?.unlessThere === true && isThere(call.request) ? undefined : taken;
     if (fault?.after !== true) await apply(fault, call, options);
     const response = await handler(call.request);

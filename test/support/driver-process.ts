@@ -19,6 +19,8 @@ export interface Fault {
   after?: boolean;
   /** Only calls with these class parameters. */
   parameters?: Record<string, string>;
+  /** Only calls that name this volume. */
+  volumeId?: string;
   /** The size in the answer of CreateVolume. */
   capacityBytes?: number;
 }

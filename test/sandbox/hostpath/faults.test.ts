@@ -47,12 +47,20 @@ describe('takeFault', () => {
         { method: 'CreateVolume', code: 'ABORTED', parameters: { pool: 'b', tier: 'fast' } },
       ]),
     );
-    const codeOf = (parameters?: Record<string, string>) => takeFault(file, 'CreateVolume', methods, parameters)?.code;
+    const codeOf = (parameters?: Record<string, string>) =>
+      takeFault(file, 'CreateVolume', methods, { ...(parameters !== undefined && { parameters }) })?.code;
     assert.equal(codeOf(), undefined);
     assert.equal(codeOf({ pool: 'b' }), undefined);
     assert.equal(codeOf({ pool: 'b', tier: 'fast', other: 'x' }), 'ABORTED');
     assert.equal(codeOf({ pool: 'a' }), 'INTERNAL');
     assert.equal(codeOf({ pool: 'a' }), undefined);
+  });
+
+  test('takes an entry for a volume only for calls that name it', (t) => {
+    const file = faultsFile(t, JSON.stringify([{ method: 'DeleteVolume', code: 'INTERNAL', volumeId: 'a' }]));
+    assert.equal(takeFault(file, 'DeleteVolume', methods, { volume_id: 'b' }), undefined);
+    assert.equal(takeFault(file, 'DeleteVolume', methods), undefined);
+    assert.equal(takeFault(file, 'DeleteVolume', methods, { volume_id: 'a' })?.code, 'INTERNAL');
   });
 
   const refused = [
@@ -68,6 +76,7 @@ describe('takeFault', () => {
     { content: '[{"method":"Probe","hang":1}]', message: /true or false/ },
     { content: '[{"method":"Probe","capacityBytes":-1}]', message: /whole numbers/ },
     { content: '[{"method":"Probe","parameters":{"a":1}}]', message: /texts by name/ },
+    { content: '[{"method":"Probe","volumeId":1}]', message: /volumeId is a text/ },
     { content: '[{"method":"Probe","time":1}]', message: /unknown field time/ },
   ];
   for (const { content, message } of refused) {
