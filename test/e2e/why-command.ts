@@ -14,11 +14,16 @@ import { programFile } from '../support/program-file.ts';
 const root = join(import.meta.dirname, '../..');
 const exitCodes: Readonly<Record<string, number>> = { bound: 0, waiting: 1, stuck: 2, unknown: 3 };
 
+/** The account of `readerKubeconfig`. */
+export function readerName(id: string): string {
+  return `${id}-why`;
+}
+
 /** A kubeconfig of an account that has the role on the page and nothing else. @param id - part of its names. */
 export async function readerKubeconfig(cluster: Cluster, id: string): Promise<string> {
   const page = await readFile(join(root, 'docs/why.md'), 'utf8');
   const role = /```yaml\n([^`]*kind: ClusterRole\n[^`]*)```/.exec(page)?.[1] ?? '';
-  const name = `${id}-why`;
+  const name = readerName(id);
   const account = { namespace: cluster.sidecarNamespace, name };
   const manifests = [
     role.replace('name: csi-provisioner-why', `name: ${name}`),

@@ -43,6 +43,14 @@ export interface ClaimState {
   name?: string;
 }
 
+/** A provisioner as its objects show it. */
+export interface ProvisionerState {
+  /** Of its driver. */
+  name?: string;
+  renewedMsAgo?: number;
+  holder?: string;
+}
+
 /** A running API server; dispose it. */
 export class ExplainRig implements AsyncDisposable {
   readonly server: ApiServer;
@@ -106,11 +114,11 @@ export class ExplainRig implements AsyncDisposable {
   }
 
   /** CSIDriver and a Lease that was renewed this long ago. */
-  addProvisioner({ renewedMsAgo = 0, holder = 'pod-1' }: { renewedMsAgo?: number; holder?: string } = {}): void {
-    this.add('drivers', { metadata: { name: driverName }, spec: {} });
+  addProvisioner({ name = driverName, renewedMsAgo = 0, holder = 'pod-1' }: ProvisionerState = {}): void {
+    this.add('drivers', { metadata: { name }, spec: {} });
     const renewTime = new Date(Date.now() - renewedMsAgo).toISOString().replace('Z', '000Z');
     this.add('leases', {
-      metadata: { name: driverName.replaceAll('.', '-'), namespace: 'driver' },
+      metadata: { name: name.replaceAll('.', '-'), namespace: 'driver' },
       spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime },
     });
   }
