@@ -42,12 +42,29 @@ export type Finding =
 export interface Holding {
   state: 'ok' | 'waiting' | 'stuck' | 'unknown';
   cause: Cause;
+  /** What its step shows, where that differs: of a bound claim whose Pod does not start. */
+  stepState?: Step['state'];
   /** One line for the list of steps. Default: the message. */
   detail?: string;
   message: string;
   cure?: string;
   /** It presumes that every step before is ok: if one is unknown, so is this. */
   presumes?: boolean;
+  /** Claims for which this one may wait, the likeliest first: the end of the way says more than this. */
+  next?: readonly Link[];
+}
+
+/** From a claim to another one that it waits for. */
+export interface Link {
+  namespace: string;
+  name: string;
+  /** Without a full stop, as in `It waits for its source ns/src`. */
+  way: string;
+}
+
+/** An explanation before the links that lead on from it are followed. */
+export interface Walked extends Explanation {
+  next?: readonly Link[];
 }
 
 /** One thing that may hold an object, or that shows that it does not. @returns undefined where it does not apply. */
@@ -61,7 +78,7 @@ export interface CheckedStep<Facts> {
 }
 
 /** Checks the steps in their order up to the first that the object waits for. */
-export function walk<Facts>(object: string, facts: Facts, checked: readonly CheckedStep<Facts>[]): Explanation {
+export function walk<Facts>(object: string, facts: Facts, checked: readonly CheckedStep<Facts>[]): Walked {
   const steps: Step[] = [];
   for (const { step, checks } of checked) {
     const found = firstFinding(facts, checks);
@@ -69,9 +86,10 @@ export function walk<Facts>(object: string, facts: Facts, checked: readonly Chec
     if ('cause' in found && found.presumes === true && steps.some(({ state }) => state === 'unknown')) {
       steps.push({ step, state: 'unknown', detail: found.message });
     } else if ('cause' in found) {
-      const { state, cause, message, cure = '' } = found;
-      steps.push({ step, state, detail: found.detail ?? message });
-      return { object, verdict: state === 'ok' ? 'bound' : state, cause, message, cure, steps };
+      const { state, cause, message, cure = '', next } = found;
+      steps.push({ step, state: found.stepState ?? state, detail: found.detail ?? message });
+      const verdict = state === 'ok' ? 'bound' : state;
+      return { object, verdict, cause, message, cure, steps, ...(next !== undefined && { next }) };
     } else {
       steps.push({ step, state: found.state, detail: found.detail });
       if (found.state === 'unknown' && found.ends === true) break;
