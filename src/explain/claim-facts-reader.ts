@@ -21,14 +21,19 @@ import {
   events,
   nodes,
   olderAttributesClasses,
-  type Pod,
-  pods,
   secrets,
   type Snapshot,
   snapshots,
-  usesClaim,
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
+import {
+  type PodFacts,
+  readConsumers,
+  readEvents,
+  readHangingPod,
+  readHolders,
+  readNodes,
+} from './pod-facts-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 import { type History, provisioningHistory } from './provisioning-events.ts';
 import { signOfLifeMs } from './serving.ts';
@@ -45,7 +50,7 @@ export interface SourceReference {
 export type SecretOf = (storageClass: StorageClass, claim: PersistentVolumeClaim) => SecretReference | undefined;
 
 /** What was read; what the claim's state does not require is absent. */
-export interface ClaimFacts {
+export interface ClaimFacts extends PodFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
   claim: PersistentVolumeClaim;
@@ -56,8 +61,6 @@ export interface ClaimFacts {
   /** The volume that the claim names, else the one with the usual name. */
   volume?: Reading<PersistentVolume> | undefined;
   provisioner?: ProvisionerFacts | undefined;
-  /** Those that use the claim and have not started, or for a claim that is being deleted have not ended. */
-  pods?: Reading<Pod[]> | undefined;
   /** That is selected for the claim. */
   node?: Reading<KubeObject> | undefined;
   source?: SourceReference | undefined;
@@ -66,9 +69,7 @@ export interface ClaimFacts {
   grants?: Reading<ReferenceGrant[]> | undefined;
   attributesClass?: Reading<AttributesClass> | undefined;
   secret?: { reference: SecretReference; reading: Reading<KubeObject> } | undefined;
-  /** Names and labels, of a class with `allowedTopologies` while no node is selected. */
-  nodes?: Reading<KubeObject[]> | undefined;
-  /** The same case. */
+  /** Of a class with `allowedTopologies` while no node is selected. */
   csiNodes?: Reading<CsiNode[]> | undefined;
   /** Why the provisioner itself cannot work; undefined: the events on its Lease show it. */
   unreadiness?: string | undefined;
@@ -100,18 +101,16 @@ export function provisionerOf(claim: PersistentVolumeClaim, storageClass: Storag
   return migrated ?? requestedProvisioner(claim) ?? storageClass?.provisioner ?? '';
 }
 
-/** A Pod that has ended holds no claim any more. */
-const notEnded = 'status.phase!=Succeeded,status.phase!=Failed';
-
 /**
  * Reads the surroundings of a claim that is not bound, or that is being deleted. At most 16 requests, and one for each
- * further 2,000 nodes, or Pods of the namespace: those that have not started or, for a claim that is being deleted, not ended.
+ * further 2,000 nodes, CSIStorageCapacities, or Pods of the namespace: those that have not started or, for a claim that is
+ * being deleted, have a node.
  */
 export async function readClaimFacts(claim: PersistentVolumeClaim, options: ClaimReadOptions): Promise<ClaimFacts> {
   const { reader, now } = options;
   const { uid = '', deletionTimestamp } = claim.metadata;
   if (deletionTimestamp !== undefined) {
-    return { claim, pods: await readPods(claim, notEnded, reader), nowMs: now() };
+    return { claim, ...(await readHolders(claim, reader)), nowMs: now() };
   }
   const name = className(claim);
   const asked = requestedProvisioner(claim) === undefined ? '' : provisionerOf(claim, undefined);
@@ -125,18 +124,19 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
   return { ...facts, ...further, nowMs: now() };
 }
 
-/** Of a bound claim: its volume, and the node that was selected for it. */
+/** Of a bound claim: a Pod that uses it and does not start, else its volume, and the node that was selected for it. */
 export async function readBoundFacts(
   claim: PersistentVolumeClaim,
   { reader, now }: Pick<ClaimReadOptions, 'reader' | 'now'>,
 ): Promise<ClaimFacts> {
+  const used = await readHangingPod(claim, reader);
   const [name, { volumeName = '' }] = [selectedNode(claim), claim.spec];
-  if (name === '') return { claim, nowMs: now() };
+  if (used.hanging !== undefined || name === '') return { claim, ...used, nowMs: now() };
   const [volume, node] = await Promise.all([
     reader.get<PersistentVolume>(persistentVolumes, { name: volumeName }),
     reader.get<KubeObject>(nodes, { name }),
   ]);
-  return { claim, volume, node, nowMs: now() };
+  return { claim, ...used, volume, node, nowMs: now() };
 }
 
 /** The first responses already say what holds it. */
@@ -153,7 +153,7 @@ async function readFurther(
   const ofClass = found(storageClass);
   if (waitsForConsumer(claim, ofClass)) {
     const [consumers, driverNodes] = await Promise.all([
-      readConsumers(claim, reader),
+      readConsumers(claim, ofClass, reader),
       readDriverNodes(claim, ofClass, reader),
     ]);
     return { ...consumers, ...driverNodes };
@@ -182,13 +182,6 @@ async function readFurther(
   };
 }
 
-/** The Pods that use the claim and have not started, and if there is one, the events, which show earlier nodes. */
-async function readConsumers(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Partial<ClaimFacts>> {
-  const waiting = await readPods(claim, 'status.phase=Pending', reader);
-  const isUsed = (found(waiting)?.length ?? 0) > 0;
-  return { pods: waiting, ...(isUsed && { events: await readEvents(claim, reader) }) };
-}
-
 /** The nodes and where the driver is registered; read only for a class with `allowedTopologies`. */
 async function readDriverNodes(
   claim: PersistentVolumeClaim,
@@ -196,12 +189,7 @@ async function readDriverNodes(
   reader: ClusterReader,
 ): Promise<Pick<ClaimFacts, 'nodes' | 'csiNodes'>> {
   if ((storageClass?.allowedTopologies ?? []).length === 0 || selectedNode(claim) !== '') return {};
-  const [all, registered] = await Promise.all([
-    reader.pick<KubeObject>(nodes, ({ metadata: { name, labels } }) => ({
-      metadata: { name, ...(labels && { labels }) },
-    })),
-    reader.list<CsiNode>(csiNodes),
-  ]);
+  const [all, registered] = await Promise.all([readNodes(reader), reader.list<CsiNode>(csiNodes)]);
   return { nodes: all, csiNodes: registered };
 }
 
@@ -216,21 +204,6 @@ async function readLeaseEvents(
   const fieldSelector = `involvedObject.kind=Lease,involvedObject.name=${name}`;
   const about = await reader.list<ClusterEvent>(events, { namespace, fieldSelector });
   return { holder: lease.spec?.holderIdentity ?? '', events: about };
-}
-
-/** Its slowest request: the API server does not cache events, and reads all of the namespace to find these. */
-function readEvents(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Reading<ClusterEvent[]>> {
-  const { namespace = '', uid = '' } = claim.metadata;
-  return reader.list<ClusterEvent>(events, { namespace, fieldSelector: `involvedObject.uid=${uid}` });
-}
-
-/** The API server does not select Pods by their volumes, and a namespace may have very many. */
-function readPods(
-  { metadata: { namespace = '', name } }: PersistentVolumeClaim,
-  fieldSelector: string,
-  reader: ClusterReader,
-): Promise<Reading<Pod[]>> {
-  return reader.select<Pod>(pods, (pod) => usesClaim(pod, name), { namespace, fieldSelector });
 }
 
 async function readSource(

@@ -2,6 +2,7 @@
 import { shortValue } from '../base/short-value.ts';
 import { className } from '../provision/claim/claim-fields.ts';
 import { attempts, type FailedAttempt } from './attempts.ts';
+import { checkHangingPod, checkPodsReadable, checkUnhindered } from './causes/bound.ts';
 import { waitMeaning } from './causes/causes.ts';
 import {
   checkBinding,
@@ -54,8 +55,12 @@ import { durationText } from './time-text.ts';
 type ClaimCheck = (facts: ClaimFacts) => Finding | FailedAttempt | undefined;
 
 const steps: readonly { step: string; checks: readonly ClaimCheck[] }[] = [
-  { step: 'claim', checks: [checkClaimDeleted, checkBound, checkLost, claimExists] },
-  { step: 'volume', checks: [checkNamedVolume, volumeUnread, checkNameTaken, checkAttributesBind, checkBinding] },
+  { step: 'claim', checks: [checkClaimDeleted, checkUnhindered, checkLost, claimExists] },
+  { step: 'pod', checks: [checkPodsReadable, checkHangingPod] },
+  {
+    step: 'volume',
+    checks: [checkBound, checkNamedVolume, volumeUnread, checkNameTaken, checkAttributesBind, checkBinding],
+  },
   { step: 'class', checks: [checkNamesClass, checkEmptyClass, checkClassExists, classExists] },
   { step: 'topology', checks: [checkAllowedTopologies] },
   { step: 'consumer', checks: [checkConsumerReadable, checkHasProvisioner, checkHasConsumer, checkConsumer] },

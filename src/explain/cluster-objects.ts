@@ -1,6 +1,6 @@
 /** The kinds that an explanation reads besides claims, volumes and classes, with the fields that it reads of them. */
-import type { KubeObject, Resource } from '../kube/kube-object.ts';
-import type { QuantityText } from '../provision/objects.ts';
+import type { KubeObject, ObjectMeta, Resource } from '../kube/kube-object.ts';
+import type { NodeSelectorRequirement, QuantityText } from '../provision/objects.ts';
 
 /** core/v1 Event. */
 export interface ClusterEvent extends KubeObject {
@@ -19,27 +19,95 @@ export interface ClusterEvent extends KubeObject {
 
 /** core/v1 Pod. */
 export interface Pod extends KubeObject {
+  metadata: PodMeta;
   spec?: {
     nodeName?: string;
     schedulerName?: string;
     schedulingGates?: { name: string }[];
+    tolerations?: { key?: string }[];
     volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[];
   };
   status?: {
     phase?: string;
     /** The node on which the scheduler makes room for it. */
     nominatedNodeName?: string;
-    conditions?: { type: string; status: string; reason?: string; message?: string }[];
+    conditions?: {
+      type: string;
+      status: string;
+      reason?: string;
+      message?: string;
+      lastTransitionTime?: string | null;
+    }[];
   };
 }
 
-/** Whether a Pod has a claim among its volumes; of an ephemeral volume it is named after both. */
-export function usesClaim({ metadata, spec }: Pod, claimName: string): boolean {
-  return (spec?.volumes ?? []).some(
-    ({ name, persistentVolumeClaim, ephemeral }) =>
-      persistentVolumeClaim?.claimName === claimName ||
-      (ephemeral !== undefined && `${metadata.name}-${name}` === claimName),
+interface PodMeta extends ObjectMeta {
+  /** 0: its kubelet is done with it, or it was deleted by force. */
+  deletionGracePeriodSeconds?: number | null;
+  managedFields?: { manager?: string; time?: string; fieldsV1?: { 'f:spec'?: { 'f:nodeName'?: object } } }[];
+}
+
+interface ClaimUse {
+  name: string;
+  isEphemeral: boolean;
+}
+
+/** The claims that a Pod uses; that of an ephemeral volume is named after both. */
+export function claimsOf({ metadata, spec }: Pod): ClaimUse[] {
+  return (spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }): ClaimUse[] => {
+    if (persistentVolumeClaim !== undefined) return [{ name: persistentVolumeClaim.claimName, isEphemeral: false }];
+    return ephemeral === undefined ? [] : [{ name: `${metadata.name}-${name}`, isEphemeral: true }];
+  });
+}
+
+/** Whether a Pod has a claim among its volumes. */
+export function usesClaim(pod: Pod, claimName: string): boolean {
+  return claimsOf(pod).some(({ name }) => name === claimName);
+}
+
+/** Whether a Pod has an ephemeral volume whose claim must be of this name, and this one was not created for it. */
+export function isBlockedBy(pod: Pod, { metadata }: KubeObject): boolean {
+  const uses = claimsOf(pod).filter(({ name }) => name === metadata.name);
+  return uses.length > 0 && uses.every(({ isEphemeral }) => isEphemeral) && !isControlledBy(metadata, pod);
+}
+
+/** Whether kube-controller-manager keeps a claim that is being deleted for a Pod, which may have ended (its `podUsesPVCForDeletion`). */
+export function holdsClaim(pod: Pod, { metadata }: KubeObject): boolean {
+  if ((pod.spec?.nodeName ?? '') === '') return false; // none is given to it while the claim is being deleted
+  const isShutDown = pod.metadata.deletionTimestamp !== undefined && pod.metadata.deletionGracePeriodSeconds === 0;
+  return claimsOf(pod).some(
+    ({ name, isEphemeral }) =>
+      name === metadata.name && (!isEphemeral || (!isShutDown && isControlledBy(metadata, pod))),
   );
+}
+
+function isControlledBy({ ownerReferences = [] }: ObjectMeta, { metadata }: KubeObject): boolean {
+  return ownerReferences.some(({ controller, uid }) => controller === true && uid === metadata.uid);
+}
+
+/** core/v1 Node: its labels, and whether Pods may run there. */
+export interface ClusterNode extends KubeObject {
+  spec?: { unschedulable?: boolean; taints?: { key: string; effect: string }[] };
+  status?: { conditions?: { type: string; status: string; lastTransitionTime?: string }[] };
+}
+
+/** storage.k8s.io/v1 CSIDriver. */
+export interface CsiDriver extends KubeObject {
+  /** `storageCapacity`: the scheduler compares the published capacity with what a claim requests. */
+  spec?: { storageCapacity?: boolean | null };
+}
+
+/** storage.k8s.io/v1 CSIStorageCapacity: what a provisioner publishes for a class in one segment. */
+export interface StorageCapacity extends KubeObject {
+  storageClassName: string;
+  /** Absent: no node at all. Empty: every node. */
+  nodeTopology?: {
+    matchLabels?: Record<string, string> | null;
+    matchExpressions?: NodeSelectorRequirement[] | null;
+  } | null;
+  capacity?: QuantityText;
+  /** Max size of a volume. Absent: unknown. */
+  maximumVolumeSize?: QuantityText;
 }
 
 /** storage.k8s.io/v1 CSINode. */
@@ -49,7 +117,8 @@ export interface CsiNode extends KubeObject {
 
 /** storage.k8s.io/v1 VolumeAttachment. */
 export interface Attachment extends KubeObject {
-  spec?: { nodeName?: string; source?: { persistentVolumeName?: string } };
+  spec?: { attacher?: string; nodeName?: string; source?: { persistentVolumeName?: string } };
+  status?: { attached?: boolean; attachError?: { message?: string } };
 }
 
 /** snapshot.storage.k8s.io/v1 VolumeSnapshot. */
@@ -78,6 +147,7 @@ export const secrets = resource('', 'v1', 'Secret', true);
 export const csiDrivers = resource('storage.k8s.io', 'v1', 'CSIDriver', false);
 export const csiNodes = resource('storage.k8s.io', 'v1', 'CSINode', false);
 export const attachments = resource('storage.k8s.io', 'v1', 'VolumeAttachment', false);
+export const storageCapacities = resource('storage.k8s.io', 'v1', 'CSIStorageCapacity', true, 'csistoragecapacities');
 export const snapshots = resource('snapshot.storage.k8s.io', 'v1', 'VolumeSnapshot', true);
 export const attributesClasses = resource(
   'storage.k8s.io',

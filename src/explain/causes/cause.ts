@@ -13,6 +13,7 @@ export const causes = [
   'waits-for-consumer',
   'pod-unschedulable',
   'no-capacity',
+  'capacity-not-published',
   'unsupported-size',
   'selected-node-gone',
   'no-topology',

@@ -1,5 +1,4 @@
 /** Why a claim or volume that is to be deleted stays, or why nothing is to be deleted. */
-import { nameList } from '../../base/name-list.ts';
 import {
   deletedAfterText,
   deletedOnceText,
@@ -23,6 +22,7 @@ import { checkServing } from '../serving.ts';
 import { durationText } from '../time-text.ts';
 import { deleterOf, isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause } from './cause.ts';
+import { heldByPods, holdersOf } from './holding-pods.ts';
 import { requestMeaning } from './failure.ts';
 
 /** The volume has a claim. */
@@ -61,29 +61,18 @@ export function checkRetained({ volume }: VolumeFacts): Finding | undefined {
 
 const protection = 'kubernetes.io/pvc-protection';
 const cloningProtection = 'provisioner.storage.kubernetes.io/cloning-protection';
-/** Pods in a message: more are counted. */
-const maxNamed = 5;
 /** A provisioner that has many volumes to delete may take so long before it attempts one, in milliseconds. */
 const queueingMs = 60 * 60_000;
 
 /** A claim that is being deleted stays until its finalizers are gone. */
-export function checkClaimDeleted({ claim, pods }: ClaimFacts): Finding | undefined {
+export function checkClaimDeleted(facts: ClaimFacts): Finding | undefined {
+  const { claim, pods } = facts;
   if (claim.metadata.deletionTimestamp === undefined) return undefined;
   const { finalizers = [] } = claim.metadata;
   const base = `The claim is being deleted and is held by ${finalizers.join(', ') || 'no finalizer'}`;
-  // kube-controller-manager does not wait for Pods without a node: none is given to them while the claim is being deleted
-  const using = (found(pods) ?? [])
-    .filter(({ spec }) => (spec?.nodeName ?? '') !== '')
-    .map(({ metadata }) => metadata.name);
   if (finalizers.includes(protection)) {
-    if (using.length > 0) {
-      return {
-        state: 'stuck',
-        cause: 'deleting',
-        message: `${base}, because it is used by Pod ${nameList(using, maxNamed)}.`,
-        cure: 'Delete the Pods that use it',
-      };
-    }
+    const byPods = heldByPods(base, facts);
+    if (byPods !== undefined) return byPods;
     if (pods?.kind === 'unreadable') {
       return {
         state: 'stuck',
@@ -105,7 +94,7 @@ export function checkClaimDeleted({ claim, pods }: ClaimFacts): Finding | undefi
   return {
     state: foreign.length > 0 ? 'stuck' : 'waiting',
     cause: 'deleting',
-    message: pods?.kind === 'found' && using.length === 0 ? `${base}. No Pod uses it.` : `${base}.`,
+    message: pods?.kind === 'found' && holdersOf(facts).length === 0 ? `${base}. No Pod uses it.` : `${base}.`,
     cure:
       foreign.length > 0
         ? 'The controllers that set these finalizers remove them: check that they run'

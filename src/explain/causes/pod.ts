@@ -1,17 +1,30 @@
 /** The Pod that uses the claim, and where it can be: the scheduler, the chosen node, topology and capacity. */
 import { nameList } from '../../base/name-list.ts';
+import { shellWord } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { requestedProvisioner, selectedNode } from '../../provision/claim/claim-fields.ts';
-import type { StorageClass } from '../../provision/objects.ts';
+import { selectedNodeKey } from '../../provision/keys.ts';
+import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import { attempts, type FailedAttempt } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf, waitsForConsumer } from '../claim-facts-reader.ts';
-import type { Pod } from '../cluster-objects.ts';
+import { isBlockedBy, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
-import type { Finding, Holding } from '../explanation.ts';
-import type { Recorded } from '../provisioning-events.ts';
+import type { Finding, Holding, Link } from '../explanation.ts';
+import { barrierOf, fitsOne, type Labels, maxNamed, termText } from '../node-labels.ts';
+import { type Recorded, recordedOf } from '../provisioning-events.ts';
+import {
+  claimIn,
+  isAwaited,
+  isForScheduler,
+  refusalOf,
+  refused,
+  schedulingCure,
+  silentForMs,
+} from '../scheduler-words.ts';
 import { signOfLifeMs } from '../serving.ts';
 import { durationText } from '../time-text.ts';
-import { defineCause } from './cause.ts';
+import { noRoomCure, roomFinding } from './published-capacity.ts';
+import { type Cause, defineCause } from './cause.ts';
 
 /** What the scheduler says of a Pod whose claim lost its node because the provisioner could not create the volume there. */
 const provisioningFailed = /provisioning failed for PVC|selectedNode annotation reset/;
@@ -20,12 +33,39 @@ const provisioningFailed = /provisioning failed for PVC|selectedNode annotation 
 const chosenAgain = 'the scheduler is to choose a node again';
 
 /** Without the class or the Pods nothing later means anything. */
-export function checkConsumerReadable({ claim, storageClass, pods }: ClaimFacts): Finding | undefined {
+export function checkConsumerReadable(facts: ClaimFacts): Finding | undefined {
+  const { claim, storageClass, pods } = facts;
   if (storageClass?.kind === 'unreadable' && selectedNode(claim) === '' && requestedProvisioner(claim) === undefined) {
     return { state: 'unknown', detail: 'whether its class waits for a Pod is not visible', ends: true };
   }
   if (!waitsForConsumer(claim, found(storageClass)) || pods?.kind !== 'unreadable') return undefined;
-  return { state: 'unknown', detail: pods.why, ends: true };
+  return saidByOthers(facts) ?? { state: 'unknown', detail: pods.why, ends: true };
+}
+
+/** The Pods cannot be read; kube-controller-manager and the scheduler have recorded what they wait for. */
+function saidByOthers({ events, podEvents, nowMs }: ClaimFacts): Holding | undefined {
+  const about = found(events) ?? [];
+  const waits = recordedOf(
+    about.filter(({ reason = '' }) => reason === 'WaitForFirstConsumer' || reason === 'WaitForPodScheduled'),
+  );
+  if (waits === undefined || nowMs - waits.atMs > signOfLifeMs) return undefined;
+  const ago = durationText(nowMs - waits.atMs);
+  if (podEvents === undefined) {
+    return {
+      state: 'waiting',
+      cause: 'waits-for-consumer',
+      message: `kube-controller-manager ${ago} ago: ${waits.text}.`,
+      cure: 'Nothing: the volume is provisioned once a Pod uses the claim',
+    };
+  }
+  const refusal = recordedOf(found(podEvents.events) ?? []);
+  if (refusal === undefined) return undefined;
+  return {
+    state: 'stuck',
+    cause: refused.noRoom.test(refusal.text) ? 'no-capacity' : 'pod-unschedulable',
+    message: `Pod ${podEvents.pod} uses the claim and is not scheduled. The scheduler ${durationText(nowMs - refusal.atMs)} ago: ${refusal.text}`,
+    cure: refused.noRoom.test(refusal.text) ? noRoomCure : schedulingCure(refusal.text),
+  };
 }
 
 export function checkHasConsumer(facts: ClaimFacts): Finding | FailedAttempt | undefined {
@@ -48,9 +88,10 @@ export function checkHasConsumer(facts: ClaimFacts): Finding | FailedAttempt | u
 
 /** Of a claim that Pods use: what holds the one that is most likely to be scheduled. */
 export function checkConsumer(facts: ClaimFacts): Finding | FailedAttempt | undefined {
-  if (!waitsForConsumer(facts.claim, found(facts.storageClass))) return undefined;
-  const using = consumersOf(facts);
-  return failureElsewhere(facts, using) ?? mostHopeful(using.map((pod) => podFinding(pod, facts.nowMs)));
+  const { claim } = facts;
+  if (!waitsForConsumer(claim, found(facts.storageClass))) return undefined;
+  const using = consumersOf(facts).toSorted((a, b) => Number(isBlockedBy(a, claim)) - Number(isBlockedBy(b, claim)));
+  return failureElsewhere(facts, using) ?? mostHopeful(using.map((pod) => podFinding(pod, facts)));
 }
 
 function consumersOf({ pods }: ClaimFacts): Pod[] {
@@ -84,87 +125,181 @@ function failureElsewhere(facts: ClaimFacts, using: readonly Pod[]): FailedAttem
   return { failed, next: chosenAgain };
 }
 
-/** A running scheduler has said something about a Pod after this time, in milliseconds. */
-const scheduledWithinMs = 2 * 60_000;
+/** Whoever sets a scheduling gate to wait for something short has removed it by then, in milliseconds. */
+const gatedWithinMs = 10 * 60_000;
 const usualScheduler = 'default-scheduler';
 
-function isForScheduler({ spec }: Pod): boolean {
-  return (spec?.schedulingGates ?? []).length === 0 && (spec?.nodeName ?? '') === '';
-}
-
-/** Why the scheduler cannot place a Pod; undefined where it has not said so. */
-function refusalOf({ status }: Pod): string | undefined {
-  const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled');
-  return condition?.status === 'False' ? (condition.message ?? condition.reason ?? '') : undefined;
-}
-
-function podFinding(pod: Pod, nowMs: number): Holding {
-  const { name } = pod.metadata;
-  const gates = pod.spec?.schedulingGates ?? [];
-  if (gates.length > 0) {
+/** A Pod that has no node, and that the scheduler has not refused, or for which it makes room. The text goes on after what it does. */
+export function waitsForScheduler(
+  pod: Pod,
+  nowMs: number,
+): { state: 'waiting' | 'stuck'; text: string; cure: string; cause: Cause } | undefined {
+  const { metadata, spec, status } = pod;
+  const ageMs = nowMs - Date.parse(metadata.creationTimestamp ?? '');
+  const gates = (spec?.schedulingGates ?? []).map(({ name }) => shortValue(name)).join(', ');
+  if (gates !== '') {
+    const isLate = ageMs > gatedWithinMs;
+    return {
+      state: isLate ? 'stuck' : 'waiting',
+      cause: 'pod-unschedulable',
+      text: ` and is held by scheduling gates: ${gates}.${isLate ? ` Nobody has removed them for ${durationText(ageMs)}.` : ''}`,
+      cure: isLate
+        ? 'Look at what set the gates: it removes them once its condition is met, such as a quota of Kueue (kubectl get workloads)'
+        : 'Wait for the controllers that set the gates to remove them',
+    };
+  }
+  const nominated = status?.nominatedNodeName ?? '';
+  if (nominated !== '') {
     return {
       state: 'waiting',
-      cause: 'pod-unschedulable',
-      message: `Pod ${name} uses the claim and is held by scheduling gates: ${gates.map((gate) => gate.name).join(', ')}.`,
-      cure: 'Wait for the controllers that set the gates to remove them',
+      cause: 'waits-for-consumer',
+      text: `, and the scheduler is making room for it on node ${nominated}: Pods of lower priority have to end first.`,
+      cure: 'Nothing: it is scheduled once they have ended, usually within their terminationGracePeriodSeconds',
     };
   }
-  const node = pod.spec?.nodeName ?? '';
-  if (node !== '') {
-    return {
-      state: 'stuck',
-      cause: 'pod-unschedulable',
-      message: `Pod ${name} uses the claim and sets spec.nodeName to ${node}, so it bypasses the scheduler, which would choose the node for the volume.`,
-      cure: 'Recreate the Pod with a nodeSelector (kubernetes.io/hostname) instead of spec.nodeName',
-    };
-  }
-  const refusal = refusalOf(pod);
-  return refusal === undefined ? unseen(pod, nowMs) : unschedulable(pod, refusal);
-}
-
-/** The scheduler has said nothing about the Pod. */
-function unseen({ metadata, spec }: Pod, nowMs: number): Holding {
+  if ((spec?.nodeName ?? '') !== '' || refusalOf(pod) !== undefined) return undefined;
   const { schedulerName = usualScheduler } = spec ?? {};
-  const ageMs = nowMs - Date.parse(metadata.creationTimestamp ?? '');
-  if (ageMs > scheduledWithinMs) {
+  if (ageMs > silentForMs) {
     return {
       state: 'stuck',
       cause: 'pod-unschedulable',
-      message: `Pod ${metadata.name} uses the claim, and no scheduler has reported anything about it for ${durationText(ageMs)}. Its scheduler is ${schedulerName}.`,
+      text: ` and is not scheduled: no scheduler has reported anything about it for ${durationText(ageMs)}. Its scheduler is ${schedulerName}.`,
       cure: `Check that ${schedulerName} runs, and that spec.schedulerName of the Pod is right`,
     };
   }
   return {
     state: 'waiting',
     cause: 'waits-for-consumer',
-    message: `Pod ${metadata.name} uses the claim, and the scheduler has not chosen a node for it yet.`,
+    text: ', and the scheduler has not chosen a node for it yet.',
     cure: 'Usually nothing: it takes a moment. If it stays like this, check that its scheduler runs',
   };
 }
 
-function unschedulable({ metadata, status }: Pod, refusal: string): Holding {
-  const nominated = status?.nominatedNodeName ?? '';
-  if (nominated !== '') {
-    return {
-      state: 'waiting',
-      cause: 'waits-for-consumer',
-      message: `Pod ${metadata.name} uses the claim, and the scheduler is making room for it on node ${nominated}: Pods of lower priority have to end first.`,
-      cure: 'Nothing: it is scheduled once they have ended',
-    };
+function podFinding(pod: Pod, facts: ClaimFacts): Holding {
+  const { name } = pod.metadata;
+  if (isBlockedBy(pod, facts.claim)) return blocked(pod, facts.claim);
+  const waits = waitsForScheduler(pod, facts.nowMs);
+  if (waits !== undefined) {
+    const { state, cause, text, cure } = waits;
+    return { state, cause, message: `Pod ${name} uses the claim${text}`, cure };
   }
-  const noRoom = refusal.includes('enough free storage');
+  const node = pod.spec?.nodeName ?? '';
+  return node === '' ? unschedulable(pod, refusalOf(pod) ?? '', facts) : placedBefore(pod, node, facts);
+}
+
+/** The claim has the name of that of an ephemeral volume, and is not it. */
+function blocked({ metadata }: Pod, claim: PersistentVolumeClaim): Holding {
+  const { name, namespace = '' } = claim.metadata;
   return {
     state: 'stuck',
-    cause: noRoom ? 'no-capacity' : 'pod-unschedulable',
-    message: `Pod ${metadata.name} uses the claim and cannot be scheduled. The scheduler: ${refusal}`,
-    cure: noRoom
-      ? noRoomCure
-      : 'Make a node fit the Pod, as the message says; the volume is provisioned once a node is chosen',
+    cause: 'pod-unschedulable',
+    message: `Pod ${metadata.name} has an ephemeral volume for which a claim ${name} of its own is needed. This claim was not created for the Pod: it is in the way of the Pod, and no Pod uses it.`,
+    cure: `Rename the Pod or its volume, or, if nobody needs this claim: kubectl delete pvc -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`,
   };
 }
 
-/** Where the scheduler refuses a Pod for lack of storage. */
-const noRoomCure = 'Free storage on a node that fits the Pod, request less, or use another class';
+/** The Pod has a node, and the scheduler did not choose one for the volume. */
+function placedBefore({ metadata, spec, status }: Pod, node: string, { claim }: ClaimFacts): Holding {
+  const held = { state: 'stuck', cause: 'pod-unschedulable' } as const;
+  const { name, namespace = '', managedFields = [] } = metadata;
+  const recreate = `kubectl delete pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`;
+  // a scheduler sets it with a request that is not among the managed fields
+  const known = managedFields.flatMap(({ fieldsV1 }) => fieldsV1 ?? []);
+  const isOwn = known.some((fields) => fields['f:spec']?.['f:nodeName'] !== undefined);
+  const { schedulerName = usualScheduler } = spec ?? {};
+  const scheduledAt = status?.conditions?.find(({ type }) => type === 'PodScheduled')?.lastTransitionTime;
+  const placedMs = Date.parse(scheduledAt ?? metadata.creationTimestamp ?? '');
+  if (!isOwn && placedMs < Date.parse(claim.metadata.creationTimestamp ?? '')) {
+    return {
+      ...held,
+      message: `Pod ${name} uses the claim and was put on node ${node} before the claim was created: the scheduler, which would choose the node for the volume, does not look at the Pod again.`,
+      cure: `Delete the Pod, so that it is created again and scheduled with this claim: ${recreate}`,
+    };
+  }
+  if (!isOwn && (known.length > 0 || schedulerName !== usualScheduler)) {
+    return {
+      ...held,
+      message: `Pod ${name} uses the claim and was put on node ${node} by ${schedulerName === usualScheduler ? 'a scheduler' : `the scheduler ${schedulerName}`} that chose no node for the volume (annotation ${selectedNodeKey} of the claim).`,
+      cure: `Let ${usualScheduler} schedule the Pod, or one that has its plugin VolumeBinding: correct spec.schedulerName, and recreate the Pod: ${recreate}`,
+    };
+  }
+  return {
+    ...held,
+    message: `Pod ${name} uses the claim and sets spec.nodeName to ${node}, so it bypasses the scheduler, which would choose the node for the volume.`,
+    cure: 'Recreate the Pod with a nodeSelector (kubernetes.io/hostname) instead of spec.nodeName',
+  };
+}
+
+function unschedulable(pod: Pod, refusal: string, facts: ClaimFacts): Holding {
+  if (isOutdated(refusal, facts)) {
+    return {
+      state: 'waiting',
+      cause: 'waits-for-consumer',
+      message: `Pod ${pod.metadata.name} uses the claim, and the scheduler has not tried again since what it said is no longer so: ${refusal}`,
+      cure: 'Nothing: it tries again in a moment, and within five minutes at most',
+    };
+  }
+  const isRoom = refused.noRoom.test(refusal);
+  const ofRoom = isRoom ? roomFinding(facts, pod, refusal) : undefined;
+  if (ofRoom !== undefined) return ofRoom;
+  const { name } = pod.metadata;
+  const inTopology = refused.nothingToBind.test(refusal) ? topologyNodes(pod, facts) : undefined;
+  const next = inTopology === undefined ? otherClaims(pod, refusal, facts) : [];
+  return {
+    state: 'stuck',
+    cause: isRoom ? 'no-capacity' : 'pod-unschedulable',
+    message: `Pod ${name} uses the claim and cannot be scheduled.${inTopology?.text ?? ''} The scheduler: ${refusal}`,
+    cure: inTopology?.cure ?? (isRoom ? noRoomCure : schedulingCure(refusal)),
+    ...(next.length > 0 && { next }),
+  };
+}
+
+/** Whether the scheduler waited for a claim that has since come to what it waits for. */
+function isOutdated(refusal: string, { claim, siblings = [] }: ClaimFacts): boolean {
+  if (refusal.includes('pod has unbound immediate PersistentVolumeClaims')) {
+    return siblings.length > 0 && siblings.every(({ reading }) => !isAwaited(reading));
+  }
+  if (!/persistentvolumeclaim "[^"]+" (not found|is being deleted)/.test(refusal)) return false;
+  const name = claimIn(refusal);
+  const named = name === claim.metadata.name ? claim : found(siblings.find((each) => each.name === name)?.reading);
+  return named !== undefined && named.metadata.deletionTimestamp === undefined;
+}
+
+/** The nodes on which the class allows volumes, and why the Pod is not there. */
+function topologyNodes(
+  pod: Pod,
+  { storageClass, nodes }: ClaimFacts,
+): { text: string; cure: string | undefined } | undefined {
+  const ofClass = found(storageClass);
+  const terms = (ofClass?.allowedTopologies ?? []).map(({ matchLabelExpressions = [] }) =>
+    matchLabelExpressions.map((each) => ({ ...each, operator: 'In' })),
+  );
+  const allowed =
+    terms.length === 0 ? [] : (found(nodes) ?? []).filter(({ metadata }) => fitsOne(terms, metadata.labels));
+  if (ofClass === undefined || allowed.length === 0) return undefined;
+  const barriers = allowed.map((node) => ({ node: node.metadata.name, barrier: barrierOf(node, pod) }));
+  const names = barriers.map(({ node, barrier }) => (barrier === undefined ? node : `${node} (${barrier.text})`));
+  return {
+    text: ` StorageClass ${ofClass.metadata.name} allows volumes only on nodes with ${terms.map((term) => termText(term)).join(', or ')}: ${nameList(names, maxNamed)}.`,
+    cure: barriers.find(({ barrier }) => barrier !== undefined)?.barrier?.cure,
+  };
+}
+
+/** The other claims of the Pod for which it may wait, the likeliest first. */
+function otherClaims(pod: Pod, refusal: string, { claim, siblings = [] }: ClaimFacts): Link[] {
+  const { name: own, namespace = '' } = claim.metadata;
+  const named = claimIn(refusal);
+  const names =
+    named === undefined
+      ? [
+          ...siblings.filter(({ reading }) => isAwaited(reading)),
+          ...siblings.filter(({ reading }) => !isAwaited(reading)),
+        ].map(({ name }) => name)
+      : [named];
+  return names
+    .filter((name) => name !== own)
+    .map((name) => ({ namespace, name, way: `It waits for Pod ${pod.metadata.name}, which waits for claim ${name}` }));
+}
 
 /** More is requested than is available. */
 export const noCapacity = defineCause({
@@ -239,10 +374,6 @@ export const noTopology = defineCause({
   waits: [{ pattern: /^Waiting for a node that StorageClass /, state: 'stuck', cure: topologyCure }],
 });
 
-/** Names in a message: more are counted. */
-const maxNamed = 8;
-
-type Labels = Readonly<Record<string, string>>;
 type Requirement = NonNullable<NonNullable<StorageClass['allowedTopologies']>[number]['matchLabelExpressions']>[number];
 
 /**

@@ -757,7 +757,8 @@ const rows: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'deleting',
-    says: /held by kubernetes\.io\/pvc-protection, because it is used by Pod p\./,
+    says: /held by kubernetes\.io\/pvc-protection, because it is used by Pod p, and Pod done, which has ended \(Succeeded\), holds it until deleted\.$/,
+    cure: /: kubectl delete pod -n ns1 done p$/,
   },
   {
     name: 'a claim that is being deleted and held by somebody',
@@ -1011,11 +1012,27 @@ describe('why of a claim', () => {
     });
   }
 
-  test('needs one request for a bound claim', async () => {
+  test('needs two requests for a bound claim whose Pods have all started', async () => {
     await using rig = await ExplainRig.start();
     rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' });
+    rig.addPod('p', { spec: { nodeName: 'n1' }, status: { phase: 'Running' } });
     await rig.explain();
-    assert.deepEqual(rig.requests, ['get persistentvolumeclaims']);
+    assert.deepEqual(rig.requests, ['get persistentvolumeclaims', 'list pods']);
+  });
+
+  test('keeps its own words where the other claim of its Pod says the same, and looks at each claim once', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClass(late);
+    rig.addClaim({}, notHandedOver);
+    rig.addClaim({}, { ...notHandedOver, name: 'd' });
+    const volumes = ['c', 'd'].map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } }));
+    const words = "0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind.";
+    rig.addPod('p', { spec: { volumes }, status: unschedulable(words) });
+    const { verdict, cause, message } = await rig.explain();
+    assert.deepEqual({ verdict, cause }, { verdict: 'stuck', cause: 'pod-unschedulable' });
+    assert.equal(message, `Pod p uses the claim and cannot be scheduled. The scheduler: ${words}`);
+    // itself, and the other one as a claim of the Pod; then the other one, and itself as a claim of the Pod
+    assert.equal(rig.requests.filter((request) => request === 'get persistentvolumeclaims').length, 4);
   });
 });
 
@@ -1087,6 +1104,63 @@ describe('why of a claim without the right', () => {
     assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: null });
     assert.match(message, /the permission to list pods in namespace ns1 is missing/);
   });
+
+  test('to list pods still has the words of kube-controller-manager and the scheduler', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClass(late);
+    const claim = rig.addClaim({}, notHandedOver);
+    rig.addPod('p', { status: unschedulable('0/1 nodes are available: 1 Insufficient cpu.') });
+    rig.forbid('list', 'pods');
+    const binder = { component: 'persistentvolume-controller' };
+    rig.addEvent(claim, 'WaitForFirstConsumer', 'waiting for first consumer to be created before binding', binder);
+    assert.equal((await rig.explain()).cause, 'waits-for-consumer', 'it says that there is no Pod');
+    rig.addEvent(claim, 'WaitForPodScheduled', 'waiting for pod p to be scheduled', { ...binder, msAgo: -5000 });
+    assert.equal((await rig.explain()).cause, null, 'the scheduler has recorded nothing');
+    rig.addEvent(rig.pod('p'), 'FailedScheduling', '0/1 nodes are available: 1 Insufficient cpu.', {
+      component: 'default-scheduler',
+    });
+    const { verdict, cause, message } = await rig.explain();
+    assert.deepEqual({ verdict, cause }, { verdict: 'stuck', cause: 'pod-unschedulable' });
+    assert.match(
+      message,
+      /^Pod p uses the claim and is not scheduled\. The scheduler \d+ s ago: .*1 Insufficient cpu\.$/,
+    );
+    assert.equal((await rig.explain({ claim: 'c' }, { laterMs: 10 * minute })).cause, null, 'that is long ago');
+  });
+
+  test('to list pods leaves a bound claim bound, and does not know more', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' });
+    rig.forbid('list', 'pods');
+    const { verdict, message, steps } = await rig.explain();
+    assert.equal(verdict, 'bound');
+    assert.equal(message, 'The claim is bound to PersistentVolume v.');
+    assert.deepEqual(
+      steps.map(({ step, state }) => `${step} ${state}`),
+      ['claim ok', 'pod unknown', 'volume ok'],
+    );
+  });
+
+  for (const { verb, resource } of [
+    { verb: 'get', resource: 'csidrivers' },
+    { verb: 'list', resource: 'csistoragecapacities' },
+  ]) {
+    test(`to ${verb} ${resource} has what the scheduler says of the room, and does not make up the rest`, async () => {
+      await using rig = await ExplainRig.start();
+      rig.addClass(late);
+      rig.add('drivers', { metadata: { name: driverName }, spec: { storageCapacity: true } });
+      rig.addClaim({}, notHandedOver);
+      rig.addPod('p', { status: unschedulable('0/1 nodes: 1 node(s) did not have enough free storage.') });
+      assert.equal((await rig.explain()).cause, 'capacity-not-published', 'with all rights');
+      rig.forbid(verb, resource);
+      const { cause, message } = await rig.explain();
+      assert.equal(cause, 'no-capacity');
+      assert.match(
+        message,
+        new RegExp(`enough free storage\\. .* cannot be seen: the permission to ${verb} ${resource}`),
+      );
+    });
+  }
 
   test('to list events does not take a provisioner for missing that is known by its events alone', async () => {
     await using rig = await ExplainRig.start();

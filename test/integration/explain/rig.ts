@@ -187,6 +187,13 @@ export class ExplainRig implements AsyncDisposable {
     });
   }
 
+  /** Pod `ns1/NAME`. */
+  pod(name: string): SandboxObject {
+    const pod = this.api.get(refs.pods, { name, namespace: 'ns1' });
+    if (pod === undefined) throw new Error(`there is no Pod ${name}`);
+    return pod;
+  }
+
   /** An event of the driver's provisioner about an object. */
   addEvent(
     about: SandboxObject,

@@ -1,0 +1,245 @@
+/** A bound claim, and why a Pod that uses it does not start: the claim has what it asked for, so that is a hint. */
+import { nameList } from '../../base/name-list.ts';
+import { shellWord } from '../../base/shell-word.ts';
+import { shortValue } from '../../base/short-value.ts';
+import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { isBlockedBy, type Pod } from '../cluster-objects.ts';
+import { found } from '../cluster-reader.ts';
+import type { Finding } from '../explanation.ts';
+import { barrierOf, fitsOne, maxNamed, termsOf, termText, valuesOn } from '../node-labels.ts';
+import { recordedOf } from '../provisioning-events.ts';
+import {
+  claimIn,
+  isAwaited,
+  isForOne,
+  isForScheduler,
+  refusalOf,
+  refused,
+  schedulingCure,
+  silentForMs,
+} from '../scheduler-words.ts';
+import { durationText } from '../time-text.ts';
+import { checkBound } from './claim.ts';
+import { deleteCommand, wayToEnd } from './holding-pods.ts';
+import { waitsForScheduler } from './pod.ts';
+
+interface Hint {
+  /** Goes on after `Pod p, which uses it, `. */
+  text: string;
+  cure: string;
+}
+
+/** The reasons of kube-controller-manager and of kubelets for which a volume is not where its Pod is. */
+const volumeReasons = new Set(['FailedAttachVolume', 'FailedMount', 'FailedMapVolume']);
+/** An attacher that works has attached a volume by then, in milliseconds. */
+const attachedWithinMs = 2 * 60_000;
+/** What goes on failing is tried again, and recorded, in this time, in milliseconds; that a volume has another node is recorded once. */
+const repeatedWithinMs = 10 * 60_000;
+
+/** A bound claim of which nothing else is to be said. */
+export function checkUnhindered(facts: ClaimFacts): Finding | undefined {
+  const isHindered = checkPodsReadable(facts) !== undefined || checkHangingPod(facts) !== undefined;
+  return isHindered ? undefined : checkBound(facts);
+}
+
+/** Where the Pods, or the events about one, could not be read, that the claim is bound is all that is known. */
+export function checkPodsReadable(facts: ClaimFacts): Finding | undefined {
+  const { claim, pods, hanging } = facts;
+  const unread = [pods, hanging?.events].find((reading) => reading?.kind === 'unreadable');
+  if (claim.status?.phase !== 'Bound' || unread?.kind !== 'unreadable') return undefined;
+  if (hanging !== undefined && hintOf(hanging.pod, facts) !== undefined) return undefined;
+  return { state: 'unknown', detail: `whether a Pod that uses it starts is not visible: ${unread.why}` };
+}
+
+/** Why the Pod that uses the claim does not start. */
+export function checkHangingPod(facts: ClaimFacts): Finding | undefined {
+  const { claim, hanging } = facts;
+  if (claim.status?.phase !== 'Bound' || hanging === undefined) return undefined;
+  const hint = hintOf(hanging.pod, facts);
+  if (hint === undefined) return undefined;
+  return {
+    state: 'ok',
+    stepState: 'stuck',
+    cause: 'bound',
+    message: `The claim is bound to PersistentVolume ${claim.spec.volumeName ?? ''}, and Pod ${hanging.pod.metadata.name}, which uses it, ${hint.text}`,
+    cure: hint.cure,
+  };
+}
+
+function hintOf(pod: Pod, facts: ClaimFacts): Hint | undefined {
+  const node = pod.spec?.nodeName ?? '';
+  if (node !== '') return startHint(pod, node, facts);
+  const refusal = refusalOf(pod);
+  const waits = waitsForScheduler(pod, facts.nowMs);
+  // while it waits for another claim, the scheduler reports nothing
+  const isOld = facts.nowMs - Date.parse(pod.metadata.creationTimestamp ?? '') > silentForMs;
+  if (isForScheduler(pod) && (refusal !== undefined || isOld)) {
+    const byClaims = claimHint(pod, refusal ?? '', facts);
+    if (byClaims !== undefined) return byClaims;
+  }
+  if (waits?.state === 'waiting') return undefined;
+  if (waits !== undefined) return { text: waits.text.replace(/^ and /, ''), cure: waits.cure };
+  return refusal === undefined ? undefined : refusalHint(pod, refusal, facts);
+}
+
+/** The Pod waits for another claim, or for one that is not this. */
+function claimHint(pod: Pod, refusal: string, { claim, siblings = [] }: ClaimFacts): Hint | undefined {
+  const { namespace = '', name } = claim.metadata;
+  if (isBlockedBy(pod, claim)) {
+    return {
+      text: `has an ephemeral volume for which a claim ${name} of its own is needed. This claim was not created for the Pod, and is in the way.`,
+      cure: `Rename the Pod or its volume, or, if nobody needs this claim: kubectl delete pvc -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`,
+    };
+  }
+  const other = claimIn(refusal) ?? siblings.find(({ reading }) => isAwaited(reading))?.name;
+  if (other === undefined || other === name) return undefined;
+  return {
+    text: `waits for its claim ${other}.${refusal === '' ? '' : ` The scheduler: ${refusal}`}`,
+    cure: `Look at that claim: csi-provisioner why ${shellWord(`${namespace}/${other}`) ?? 'NAMESPACE/CLAIM'}`,
+  };
+}
+
+/** Its own claim is bound: what the nodes are refused for. */
+function refusalHint(pod: Pod, refusal: string, facts: ClaimFacts): Hint {
+  const holder = refused.usedByOne.test(refusal) && isForOne(facts.claim) ? holderHint(facts) : undefined;
+  const place = refused.elsewhere.test(refusal) ? placeHint(pod, facts) : undefined;
+  const said = `The scheduler: ${refusal}`;
+  if (place !== undefined)
+    return { text: `${place.text}${place.isSure ? '' : ` ${said}`}`, cure: place.cure ?? schedulingCure(refusal) };
+  return holder ?? { text: `cannot be scheduled. ${said}`, cure: schedulingCure(refusal) };
+}
+
+/** Another Pod has the claim, of which only one may. */
+function holderHint({ claim, hanging, podNodes, nowMs }: ClaimFacts): Hint | undefined {
+  const holder = found(hanging?.holders)?.[0];
+  if (holder === undefined) return undefined;
+  const { name, deletionTimestamp } = holder.metadata;
+  const base = `cannot be scheduled: the claim has access mode ReadWriteOncePod, and Pod ${name} on node ${holder.spec?.nodeName ?? ''} uses it`;
+  return endOf(holder, {
+    base,
+    isGoing: deletionTimestamp !== undefined,
+    namespace: claim.metadata.namespace,
+    podNodes,
+    nowMs,
+  });
+}
+
+function endOf(
+  holder: Pod,
+  {
+    base,
+    isGoing,
+    namespace,
+    podNodes,
+    nowMs,
+  }: { base: string; isGoing: boolean; namespace: string | undefined } & Pick<ClaimFacts, 'podNodes' | 'nowMs'>,
+): Hint {
+  if (isGoing) {
+    const { text, cure } = wayToEnd(holder, podNodes, nowMs);
+    return { text: `${base}; that Pod ${text}.`, cure: cure.replace('the claim goes', 'the other one starts') };
+  }
+  return {
+    text: `${base}.`,
+    cure: `Delete that Pod, or wait for its end; a Deployment with such a claim needs the strategy Recreate: ${deleteCommand([holder], namespace)}`,
+  };
+}
+
+/** Its volume can be used on some nodes only. Undefined where that of another claim is meant, or it could not be read. */
+function placeHint(
+  pod: Pod,
+  { volume, nodes }: ClaimFacts,
+): { text: string; cure: string | undefined; isSure: boolean } | undefined {
+  const ofClaim = found(volume);
+  const terms = ofClaim === undefined ? [] : termsOf(ofClaim);
+  if (ofClaim === undefined || terms.length === 0) return undefined;
+  const text = `cannot be scheduled: the volume can only be used on nodes with ${terms.map((term) => termText(term)).join(', or ')}`;
+  const all = found(nodes);
+  if (all === undefined) return { text: `${text}.`, cure: undefined, isSure: false };
+  const fitting = all.filter(({ metadata }) => fitsOne(terms, metadata.labels));
+  if (fitting.length > 0) {
+    const barriers = fitting.map((node) => barrierOf(node, pod));
+    const names = fitting.map(({ metadata }, index) =>
+      barriers[index] === undefined ? metadata.name : `${metadata.name} (${barriers[index].text})`,
+    );
+    const cure = barriers.includes(undefined) ? undefined : barriers[0]?.cure;
+    return { text: `${text}, which are ${nameList(names, maxNamed)}.`, cure, isSure: false };
+  }
+  const [key = ''] = terms.flat().map((each) => each.key);
+  return {
+    text: `${text}, and there is none. Nodes have ${valuesOn(all, key) || `no label ${shortValue(key)}`}.`,
+    cure:
+      key === 'kubernetes.io/hostname' || ofClaim.spec.local !== undefined
+        ? `Add the node again under that name; if it is gone for good, so is the data, and the claim is to be recreated: kubectl get nodes -L ${key}`
+        : `Add a node with that label, or label one that is there: kubectl get nodes -L ${shellWord(key) ?? 'KEY'}`,
+    isSure: true,
+  };
+}
+
+/** It has a node, and its volume is not there. */
+function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined {
+  const { claim, hanging, nowMs, podNodes } = facts;
+  const { volumeName = '' } = claim.spec;
+  const all = found(hanging?.events) ?? [];
+  const about = all.filter(
+    ({ reason = '', message = '' }) => volumeReasons.has(reason) && message.includes(volumeName),
+  );
+  const newest = recordedOf(about);
+  const over = recordedOf(all.filter(({ reason = '', message = '' }) => isOver(reason, message, volumeName)));
+  if (newest === undefined || (over?.atMs ?? 0) >= newest.atMs) return attachmentHint(node, facts);
+  const ago = durationText(nowMs - newest.atMs);
+  const base = `cannot start on node ${node}`;
+  if (newest.text.startsWith('Multi-Attach error')) {
+    const holder = found(hanging?.holders)?.[0];
+    if (holder === undefined) {
+      return {
+        text: `${base}: the volume is attached to another node. kube-controller-manager ${ago} ago: ${newest.text}`,
+        cure: 'It is detached once no Pod uses it there, and after six minutes at most. Otherwise see which node has it: kubectl get volumeattachments',
+      };
+    }
+    const { name, deletionTimestamp } = holder.metadata;
+    const why = `${base}: the volume is attached to node ${holder.spec?.nodeName ?? ''}, where Pod ${name} uses it`;
+    return endOf(holder, {
+      base: why,
+      isGoing: deletionTimestamp !== undefined,
+      namespace: claim.metadata.namespace,
+      podNodes,
+      nowMs,
+    });
+  }
+  if (nowMs - newest.atMs > repeatedWithinMs) return attachmentHint(node, facts);
+  const isAttach = about.some(({ reason, message }) => reason === 'FailedAttachVolume' && message === newest.text);
+  return {
+    text: `${base}: its volume cannot be ${isAttach ? 'attached' : 'mounted'}. Last error, ${ago} ago: ${newest.text}`,
+    cure: isAttach
+      ? "Do what the error says; the log of the driver's controller, container csi-attacher, has the rest"
+      : `Do what the error says; the log of the driver's node plugin on node ${node} has the rest`,
+  };
+}
+
+/** Whether an event says that the volume is attached, or that its Pod has got beyond its volumes. */
+function isOver(reason: string, message: string, volumeName: string): boolean {
+  if (reason === 'SuccessfulAttachVolume') return message.includes(volumeName);
+  return ['Pulling', 'Pulled', 'Created', 'Started'].includes(reason);
+}
+
+/** No event says why; the attacher writes it into the VolumeAttachment. */
+function attachmentHint(node: string, { hanging, nowMs }: ClaimFacts): Hint | undefined {
+  const attachment = found(hanging?.attachment);
+  if (attachment?.status === undefined || attachment.status.attached === true) return undefined;
+  const { name, creationTimestamp } = attachment.metadata;
+  const message = attachment.status.attachError?.message;
+  const base = `cannot start on node ${node}`;
+  if (message !== undefined) {
+    return {
+      text: `${base}: its volume cannot be attached. Last error: ${message}`,
+      cure: "Do what the error says; the log of the driver's controller, container csi-attacher, has the rest",
+    };
+  }
+  const ageMs = nowMs - Date.parse(creationTimestamp ?? '');
+  if (!(ageMs > attachedWithinMs)) return undefined;
+  const attacher = attachment.spec?.attacher ?? '';
+  return {
+    text: `${base}: VolumeAttachment ${name} asks the external-attacher of ${attacher} to attach the volume, and nothing has happened for ${durationText(ageMs)}.`,
+    cure: `Check that the Pod of the driver's controller runs, with its container csi-attacher. Of a driver that attaches nothing, set attachRequired: false: kubectl get csidriver ${attacher} -o yaml`,
+  };
+}

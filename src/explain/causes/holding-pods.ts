@@ -1,0 +1,149 @@
+/** The Pods for which kube-controller-manager keeps a claim that is being deleted, and why a Pod does not end. */
+import { nameList } from '../../base/name-list.ts';
+import { shellWord } from '../../base/shell-word.ts';
+import type { PersistentVolumeClaim } from '../../provision/objects.ts';
+import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { type ClusterNode, holdsClaim, type Pod } from '../cluster-objects.ts';
+import { found, type Reading } from '../cluster-reader.ts';
+import type { Holding } from '../explanation.ts';
+import { isReady } from '../node-labels.ts';
+import { durationText } from '../time-text.ts';
+
+/** Pods in a message: more are counted. */
+const maxNamed = 5;
+/** A kubelet that runs has reported the end of a Pod by then, and kube-controller-manager has deleted one whose node is gone; in milliseconds. */
+const endedWithinMs = 3 * 60_000;
+const outOfService = 'node.kubernetes.io/out-of-service';
+
+/** Those that hold the claim; a Pod that has ended is one of them until it is deleted. */
+export function holdersOf({ claim, pods }: ClaimFacts): Pod[] {
+  return (found(pods) ?? []).filter((pod) => holdsClaim(pod, claim));
+}
+
+/** @param base - what is being deleted, and by what it is held. */
+export function heldByPods(base: string, facts: ClaimFacts): Holding | undefined {
+  const holders = holdersOf(facts);
+  if (holders.length === 0) return undefined;
+  const going = holders.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  const staying = holders.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  if (staying.length > 0) return heldByStaying(base, staying, facts.claim);
+  const ways = going.map((pod) => ({ pod, ...wayToEnd(pod, facts.podNodes, facts.nowMs) }));
+  const worst = ways.find(({ state }) => state !== 'waiting') ?? ways[0];
+  if (worst === undefined) return undefined;
+  const { pod, state, text, cure } = worst;
+  return { state, cause: 'deleting', message: `${base}, because of Pod ${pod.metadata.name}: it ${text}.`, cure };
+}
+
+function heldByStaying(base: string, staying: readonly Pod[], { metadata }: PersistentVolumeClaim): Holding {
+  const ended = staying.filter(hasEnded);
+  const using = staying.filter((pod) => !hasEnded(pod));
+  const parts = [
+    ...(using.length > 0 ? [`it is used by Pod ${namesOf(using)}`] : []),
+    ...(ended.length > 0
+      ? [
+          `Pod ${namesOf(ended)}, which ${ended.length === 1 ? 'has' : 'have'} ended (${[...new Set(ended.map(({ status }) => status?.phase ?? ''))].join(', ')}), ${ended.length === 1 ? 'holds' : 'hold'} it until deleted`,
+        ]
+      : []),
+  ];
+  const owners = [...new Set(using.flatMap(ownerText))];
+  const first =
+    owners.length > 0
+      ? `Scale down what creates them (${nameList(owners, maxNamed)}), or delete the Pods that use it`
+      : `Delete ${using.length > 0 ? 'the Pods that use it' : 'what has ended'}`;
+  return {
+    state: 'stuck',
+    cause: 'deleting',
+    message: `${base}, because ${parts.join(', and ')}.`,
+    cure: `${first}: ${deleteCommand(staying, metadata.namespace)}`,
+  };
+}
+
+/** How a Pod that is being deleted comes to its end, and what to do; the text goes on after its name. */
+export function wayToEnd(
+  { metadata, spec }: Pod,
+  nodes: ReadonlyMap<string, Reading<ClusterNode>> | undefined,
+  nowMs: number,
+): { state: Holding['state']; text: string; cure: string } {
+  const { finalizers = [], deletionTimestamp = '', deletionGracePeriodSeconds } = metadata;
+  const name = spec?.nodeName ?? '';
+  const lateMs = nowMs - Date.parse(deletionTimestamp); // the time is that of its end
+  const since = durationText(lateMs);
+  if (deletionGracePeriodSeconds === 0 && finalizers.length > 0) {
+    return {
+      state: 'stuck',
+      text: `has ended, and is held by ${finalizers.join(', ')}`,
+      cure: 'The controllers that set these finalizers of the Pod remove them: check that they run',
+    };
+  }
+  const reading = nodes?.get(name);
+  if (reading?.kind === 'missing') {
+    const isLate = lateMs > endedWithinMs;
+    return {
+      state: isLate ? 'stuck' : 'waiting',
+      text: `is Terminating, and its node ${name} does not exist`,
+      cure: isLate
+        ? `Check that kube-controller-manager runs, which deletes such Pods within two minutes. Otherwise: ${forceCommand(metadata)}`
+        : 'Nothing: kube-controller-manager deletes such Pods within two minutes',
+    };
+  }
+  const node = found(reading);
+  if (node !== undefined && !isReady(node)) return onDeadNode(node, { since: lateMs > 0 ? ` for ${since}` : '' });
+  if (lateMs <= endedWithinMs) {
+    return {
+      state: 'waiting',
+      text: `is Terminating, until ${deletionTimestamp}`,
+      cure: 'Nothing: the claim goes once the Pod has ended',
+    };
+  }
+  const unseen = reading?.kind === 'unreadable' ? `; ${reading.why}` : '';
+  return {
+    state: 'stuck',
+    text: `is Terminating, and late by ${since}: the kubelet of node ${name} has not reported its end${unseen}`,
+    cure: `See the kubelet's log on node ${name} and its events about the Pod: kubectl describe pod -n ${shellWord(metadata.namespace ?? '') ?? 'NAMESPACE'} ${metadata.name}`,
+  };
+}
+
+/** Nobody there confirms the end of a Pod: its containers may still run. */
+function onDeadNode(node: ClusterNode, { since }: { since: string }): ReturnType<typeof wayToEnd> {
+  const { name } = node.metadata;
+  const condition = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  const text = `is Terminating${since}, and its node ${name} is not ready (Ready is ${condition?.status ?? 'unknown'} since ${condition?.lastTransitionTime ?? 'its start'}), so that nobody confirms its end`;
+  if (node.spec?.taints?.some(({ key }) => key === outOfService) === true) {
+    return {
+      state: 'waiting',
+      text: `${text}; the node is marked as out of service`,
+      cure: 'Nothing: kube-controller-manager deletes its Pods within a minute',
+    };
+  }
+  return {
+    state: 'stuck',
+    text,
+    cure: `Start the node again. If it is switched off for good, say so, or delete the node: kubectl taint nodes ${name} ${outOfService}=nodeshutdown:NoExecute`,
+  };
+}
+
+export function hasEnded({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
+/** What created a Pod, and creates it again. */
+function ownerText({ metadata }: Pod): string[] {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner === undefined || owner.kind === 'Node' ? [] : [`${owner.kind} ${owner.name}`];
+}
+
+function namesOf(pods: readonly Pod[]): string {
+  return nameList(
+    pods.map(({ metadata }) => metadata.name),
+    maxNamed,
+  );
+}
+
+export function deleteCommand(pods: readonly Pod[], namespace = ''): string {
+  const names = pods.slice(0, maxNamed).map(({ metadata }) => metadata.name);
+  return `kubectl delete pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${names.join(' ')}`;
+}
+
+function forceCommand({ namespace = '', name }: Pod['metadata']): string {
+  return `kubectl delete pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name} --force`;
+}

@@ -1,0 +1,85 @@
+/** Labels of nodes against the conditions of volumes and of published capacity. */
+import { nameList } from '../base/name-list.ts';
+import { shortValue } from '../base/short-value.ts';
+import type { NodeSelectorRequirement, PersistentVolume } from '../provision/objects.ts';
+import type { ClusterNode, Pod } from './cluster-objects.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** Names in a message: more are counted. */
+export const maxNamed = 8;
+
+/** One condition of a node affinity or of a label selector. An operator that volumes do not have counts as met. */
+export function isMet({ key, operator, values = [] }: NodeSelectorRequirement, labels: Labels): boolean {
+  const value = labels[key];
+  if (operator === 'In') return value !== undefined && values.includes(value);
+  if (operator === 'NotIn') return value === undefined || !values.includes(value);
+  if (operator === 'Exists') return value !== undefined;
+  return operator !== 'DoesNotExist' || value === undefined;
+}
+
+/** Labels of a volume that the scheduler compares with those of nodes (its plugin VolumeZone). */
+const zoneKeys = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'];
+
+/** Where a volume can be used: of several terms one is enough; none means everywhere. */
+export function termsOf({ metadata, spec }: PersistentVolume): NodeSelectorRequirement[][] {
+  const terms =
+    spec.nodeAffinity?.required?.nodeSelectorTerms.map(({ matchExpressions = [] }) => matchExpressions) ?? [];
+  const zones = zoneKeys.flatMap((key) => {
+    const value = metadata.labels?.[key];
+    return value === undefined ? [] : [{ key, operator: 'In', values: value.split('__') }];
+  });
+  if (terms.length === 0) return zones.length === 0 ? [] : [zones];
+  return terms.map((term) => [...term, ...zones.filter(({ key }) => !term.some((each) => each.key === key))]);
+}
+
+/** Whether one of the terms fits a node with these labels. */
+export function fitsOne(terms: readonly NodeSelectorRequirement[][], labels: Labels = {}): boolean {
+  return terms.length === 0 || terms.some((term) => term.every((each) => isMet(each, labels)));
+}
+
+/** As in `topology.kubernetes.io/zone=a or b, rack=1`. */
+export function termText(term: readonly NodeSelectorRequirement[]): string {
+  return term
+    .map(({ key, operator, values = [] }) =>
+      operator === 'In'
+        ? `${shortValue(key)}=${values.map((value) => shortValue(value)).join(' or ')}`
+        : `${shortValue(key)} ${operator} ${values.map((value) => shortValue(value)).join(', ')}`.trim(),
+    )
+    .join(', ');
+}
+
+/** The values that nodes have of a label. */
+export function valuesOn(nodes: readonly ClusterNode[], key: string): string {
+  const values = [...new Set(nodes.flatMap(({ metadata }) => metadata.labels?.[key] ?? []))].sort();
+  return nameList(
+    values.map((value) => shortValue(value)),
+    maxNamed,
+  );
+}
+
+/** Whether the kubelet of a node reports that it is ready. */
+export function isReady({ status }: ClusterNode): boolean {
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
+}
+
+/** Why no Pod, or not this one, is started on a node; undefined where the node itself shows no reason. */
+export function barrierOf(node: ClusterNode, pod: Pod): { text: string; cure: string } | undefined {
+  const { name } = node.metadata;
+  if (node.spec?.unschedulable === true)
+    return { text: 'cordoned', cure: `Let Pods run on it: kubectl uncordon ${name}` };
+  if (!isReady(node))
+    return {
+      text: 'not Ready',
+      cure: `Start node ${name}, or find out why it is not ready: kubectl describe node ${name}`,
+    };
+  const taint = node.spec?.taints?.find(
+    ({ key, effect }) =>
+      effect !== 'PreferNoSchedule' && !(pod.spec?.tolerations ?? []).some((each) => (each.key ?? key) === key),
+  );
+  if (taint === undefined) return undefined;
+  return {
+    text: `taint ${taint.key}:${taint.effect}`,
+    cure: `Add a toleration to the Pod, or remove the taint: kubectl taint nodes ${name} ${taint.key}:${taint.effect}-`,
+  };
+}

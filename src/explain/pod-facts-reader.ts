@@ -1,0 +1,268 @@
+/** Reads what the Pods that use a claim need to be explained: as little as their state asks for. */
+import { createHash } from 'node:crypto';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  persistentVolumes,
+  type StorageClass,
+} from '../provision/objects.ts';
+import {
+  type Attachment,
+  attachments,
+  claimsOf,
+  type ClusterEvent,
+  type ClusterNode,
+  type CsiDriver,
+  csiDrivers,
+  events,
+  holdsClaim,
+  isBlockedBy,
+  nodes,
+  type Pod,
+  pods,
+  type StorageCapacity,
+  storageCapacities,
+  usesClaim,
+} from './cluster-objects.ts';
+import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
+import { recordedOf } from './provisioning-events.ts';
+import { isAboutVolumes, isForOne, refusalOf, refused, refusedPod } from './scheduler-words.ts';
+
+/** What is read of the Pods that use a claim; what their state does not require is absent. */
+export interface PodFacts {
+  /** Those that have not started; of a claim that is being deleted, those with a node. */
+  pods?: Reading<Pod[]> | undefined;
+  /** The nodes of Pods that are being deleted, by name. */
+  podNodes?: ReadonlyMap<string, Reading<ClusterNode>> | undefined;
+  /** The other claims of a Pod that the scheduler refuses for its volumes. */
+  siblings?: readonly { name: string; reading: Reading<PersistentVolumeClaim> }[] | undefined;
+  /** Where the scheduler finds no room. */
+  capacity?: CapacityFacts | undefined;
+  /** Of a class with `allowedTopologies` while no node is selected, and where the scheduler finds no room. */
+  nodes?: Reading<ClusterNode[]> | undefined;
+  /** What the scheduler has recorded about a Pod that cannot be read itself. */
+  podEvents?: { pod: string; events: Reading<ClusterEvent[]> } | undefined;
+  /** Of a bound claim: a Pod that does not start. */
+  hanging?: HangingPod | undefined;
+}
+
+export interface CapacityFacts {
+  driver: Reading<CsiDriver>;
+  /** For the class; read only for a driver whose capacity the scheduler compares. */
+  published?: Reading<StorageCapacity[]> | undefined;
+}
+
+export interface HangingPod {
+  pod: Pod;
+  /** Other Pods that have its volume, where that is in its way. */
+  holders?: Reading<Pod[]> | undefined;
+  /** About the Pod; read of one that has a node. */
+  events?: Reading<ClusterEvent[]> | undefined;
+  /** Of the volume to the node of the Pod, where no event says anything. */
+  attachment?: Reading<Attachment> | undefined;
+}
+
+/** Claims of a Pod that are read; one has more only rarely. */
+const maxSiblings = 4;
+/** Nodes of Pods that are being deleted. */
+const maxPodNodes = 3;
+
+/** Its slowest request: the API server does not cache events, and reads all of the namespace to find these. */
+export function readEvents(
+  { metadata: { namespace = '', uid = '' } }: PersistentVolumeClaim | Pod,
+  reader: ClusterReader,
+): Promise<Reading<ClusterEvent[]>> {
+  return reader.list<ClusterEvent>(events, { namespace, fieldSelector: `involvedObject.uid=${uid}` });
+}
+
+/** Names, labels, and whether Pods may run there. */
+export function readNodes(reader: ClusterReader): Promise<Reading<ClusterNode[]>> {
+  return reader.pick<ClusterNode>(nodes, ({ metadata: { name, labels }, spec, status }) => ({
+    metadata: { name, ...(labels && { labels }) },
+    spec: { unschedulable: spec?.unschedulable ?? false, taints: spec?.taints ?? [] },
+    status: { conditions: status?.conditions?.filter(({ type }) => type === 'Ready') ?? [] },
+  }));
+}
+
+/** The API server does not select Pods by their volumes, and a namespace may have very many. */
+function readPods(
+  { metadata: { namespace = '', name } }: PersistentVolumeClaim,
+  fieldSelector: string,
+  reader: ClusterReader,
+): Promise<Reading<Pod[]>> {
+  return reader.select<Pod>(pods, (pod) => usesClaim(pod, name), { namespace, fieldSelector });
+}
+
+/** Of a claim that waits for a Pod: those that have not started, and if there is one, the events, which show earlier nodes. */
+export async function readConsumers(
+  claim: PersistentVolumeClaim,
+  ofClass: StorageClass | undefined,
+  reader: ClusterReader,
+): Promise<PodFacts & { events?: Reading<ClusterEvent[]> }> {
+  const waiting = await readPods(claim, 'status.phase=Pending', reader);
+  if (waiting.kind === 'unreadable') return { pods: waiting, ...(await readSchedulerWords(claim, reader)) };
+  const using = found(waiting) ?? [];
+  if (using.length === 0) return { pods: waiting };
+  const pod = refusedPod(using.filter((each) => !isBlockedBy(each, claim)));
+  const refusal = (pod && refusalOf(pod)) ?? '';
+  const [about, room, siblings] = await Promise.all([
+    readEvents(claim, reader),
+    refused.noRoom.test(refusal) && ofClass ? readRoom(ofClass, reader) : {},
+    pod && isAboutVolumes(refusal) ? readSiblings(pod, claim, maxSiblings, reader) : undefined,
+  ]);
+  return { pods: waiting, events: about, ...room, siblings };
+}
+
+/** What the scheduler compares with the request. */
+async function readRoom(ofClass: StorageClass, reader: ClusterReader): Promise<Pick<PodFacts, 'capacity' | 'nodes'>> {
+  const driver = await reader.get<CsiDriver>(csiDrivers, { name: ofClass.provisioner });
+  if (found(driver)?.spec?.storageCapacity !== true) return { capacity: { driver } };
+  const hasNodes = (ofClass.allowedTopologies ?? []).length > 0; // read already
+  const [published, all] = await Promise.all([
+    reader.select<StorageCapacity>(storageCapacities, (each) => each.storageClassName === ofClass.metadata.name),
+    hasNodes ? undefined : readNodes(reader),
+  ]);
+  return { capacity: { driver, published }, ...(all && { nodes: all }) };
+}
+
+async function readSiblings(
+  pod: Pod,
+  claim: PersistentVolumeClaim,
+  max: number,
+  reader: ClusterReader,
+): Promise<PodFacts['siblings']> {
+  const { namespace = '' } = claim.metadata;
+  const names = claimsOf(pod)
+    .map(({ name }) => name)
+    .filter((name) => name !== claim.metadata.name);
+  return await Promise.all(
+    names.slice(0, max).map(async (name) => ({
+      name,
+      reading: await reader.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name }),
+    })),
+  );
+}
+
+/** Who may not read Pods still sees for which of them kube-controller-manager waits, and what the scheduler says of it. */
+async function readSchedulerWords(
+  claim: PersistentVolumeClaim,
+  reader: ClusterReader,
+): Promise<PodFacts & { events?: Reading<ClusterEvent[]> }> {
+  const about = await readEvents(claim, reader);
+  const pod = awaitedPod(found(about) ?? []);
+  if (pod === undefined) return { events: about };
+  const { namespace = '' } = claim.metadata;
+  const fieldSelector = `involvedObject.kind=Pod,involvedObject.name=${pod},reason=FailedScheduling`;
+  return {
+    events: about,
+    podEvents: { pod, events: await reader.list<ClusterEvent>(events, { namespace, fieldSelector }) },
+  };
+}
+
+/** The first Pod for which kube-controller-manager waits, in its event about a claim; undefined where it says nothing, or that there is none. */
+export function awaitedPod(about: readonly ClusterEvent[]): string | undefined {
+  const waits = recordedOf(
+    about.filter(({ reason = '' }) => reason === 'WaitForPodScheduled' || reason === 'WaitForFirstConsumer'),
+  );
+  return /^waiting for pods? ([^\s,]+)/.exec(waits?.text ?? '')?.[1];
+}
+
+/** Of a claim that is being deleted: the Pods for which it is kept, and the nodes of those that are being deleted themselves. */
+export async function readHolders(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<PodFacts> {
+  const scheduled = await readPods(claim, 'spec.nodeName!=', reader);
+  const holders = (found(scheduled) ?? []).filter((pod) => holdsClaim(pod, claim));
+  const isGoing = holders.every(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  return { pods: scheduled, podNodes: isGoing ? await readNodesOf(holders, reader) : undefined };
+}
+
+async function readNodesOf(some: readonly Pod[], reader: ClusterReader): Promise<PodFacts['podNodes']> {
+  const names = [...new Set(some.flatMap(({ spec }) => spec?.nodeName ?? []))].slice(0, maxPodNodes);
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await reader.get<ClusterNode>(nodes, { name })] as const)),
+  );
+}
+
+/**
+ * Of a bound claim: a Pod that uses it and does not start, with what may be the reason. At most five requests, and one for each
+ * further 2,000 Pods of the namespace that have not started.
+ */
+export async function readHangingPod(
+  claim: PersistentVolumeClaim,
+  reader: ClusterReader,
+): Promise<PodFacts & { volume?: Reading<PersistentVolume> }> {
+  const waiting = await readPods(claim, 'status.phase=Pending', reader);
+  const using = (found(waiting) ?? []).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const pod = using.find(({ spec }) => (spec?.nodeName ?? '') === '') ?? using[0];
+  if (pod === undefined) return { pods: waiting };
+  const isPlaced = (pod.spec?.nodeName ?? '') !== '';
+  const further = isPlaced ? readPlaced(pod, claim, reader) : readRefused(pod, claim, reader);
+  return { pods: waiting, ...(await further) };
+}
+
+type Further = PodFacts & { volume?: Reading<PersistentVolume> };
+
+async function readRefused(pod: Pod, claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Further> {
+  const refusal = refusalOf(pod) ?? '';
+  if (refused.usedByOne.test(refusal) && isForOne(claim)) {
+    const holders = await readHaving(claim, reader);
+    return { hanging: { pod, holders }, podNodes: await readGoing(holders, reader) };
+  }
+  if (refused.elsewhere.test(refusal)) {
+    const [volume, all] = await Promise.all([readVolume(claim, reader), readNodes(reader)]);
+    return { hanging: { pod }, volume, nodes: all };
+  }
+  return {
+    hanging: { pod },
+    // the scheduler reports nothing while it waits for the volume of another claim
+    siblings:
+      refusal === '' || isAboutVolumes(refusal) ? await readSiblings(pod, claim, maxSiblings, reader) : undefined,
+  };
+}
+
+async function readPlaced(pod: Pod, claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Further> {
+  const about = await readEvents(pod, reader);
+  const blocked = recordedOf((found(about) ?? []).filter(({ reason }) => reason === 'FailedAttachVolume'));
+  const holder = /already used by pod\(s\) ([^\s,]+)/.exec(blocked?.text ?? '')?.[1];
+  if (holder !== undefined) {
+    const { namespace = '' } = claim.metadata;
+    const reading = await reader.get<Pod>(pods, { namespace, name: holder });
+    const holders: Reading<Pod[]> = reading.kind === 'found' ? { kind: 'found', value: [reading.value] } : reading;
+    return { hanging: { pod, events: about, holders }, podNodes: await readGoing(holders, reader) };
+  }
+  if (blocked !== undefined) return { hanging: { pod, events: about } };
+  const volume = await readVolume(claim, reader);
+  const { driver, volumeHandle } = found(volume)?.spec.csi ?? {};
+  if (driver === undefined || volumeHandle === undefined) return { hanging: { pod, events: about }, volume };
+  const name = attachmentName({ driver, volumeHandle, node: pod.spec?.nodeName ?? '' });
+  return { hanging: { pod, events: about, attachment: await reader.get<Attachment>(attachments, { name }) }, volume };
+}
+
+/** As kube-controller-manager names it. */
+export function attachmentName({
+  driver,
+  volumeHandle,
+  node,
+}: {
+  driver: string;
+  volumeHandle: string;
+  node: string;
+}): string {
+  return `csi-${createHash('sha256').update(`${volumeHandle}${driver}${node}`).digest('hex')}`;
+}
+
+/** The nodes of holders that are being deleted. */
+async function readGoing(holders: Reading<Pod[]>, reader: ClusterReader): Promise<PodFacts['podNodes']> {
+  const going = (found(holders) ?? []).slice(0, 1).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  return going.length === 0 ? undefined : await readNodesOf(going, reader);
+}
+
+/** Pods with a node that use the claim and have not ended. */
+async function readHaving(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<Reading<Pod[]>> {
+  const selector = 'spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed';
+  return await readPods(claim, selector, reader);
+}
+
+function readVolume({ spec }: PersistentVolumeClaim, reader: ClusterReader): Promise<Reading<PersistentVolume>> {
+  return reader.get<PersistentVolume>(persistentVolumes, { name: spec.volumeName ?? '' });
+}

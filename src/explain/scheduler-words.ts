@@ -1,0 +1,132 @@
+/** What the scheduler says of a Pod that it cannot place, and what to do about it. */
+import type { PersistentVolumeClaim } from '../provision/objects.ts';
+import type { Pod } from './cluster-objects.ts';
+import { found, type Reading } from './cluster-reader.ts';
+
+/** Why the scheduler cannot place a Pod; undefined where it has not said so. */
+export function refusalOf({ status }: Pod): string | undefined {
+  const condition = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  return condition?.status === 'False' ? (condition.message ?? condition.reason ?? '') : undefined;
+}
+
+/** Whether the scheduler is to choose a node for the Pod now. */
+export function isForScheduler({ spec }: Pod): boolean {
+  return (spec?.schedulingGates ?? []).length === 0 && (spec?.nodeName ?? '') === '';
+}
+
+/** Of those that use a claim, one that the scheduler refuses; undefined where it makes room for one, or has yet to say something. */
+export function refusedPod(pods: readonly Pod[]): Pod | undefined {
+  const waiting = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined).filter(isForScheduler);
+  const isHopeful = (pod: Pod): boolean => refusalOf(pod) === undefined || (pod.status?.nominatedNodeName ?? '') !== '';
+  return waiting.some(isHopeful) ? undefined : waiting[0];
+}
+
+/** Refusals by the volumes of a Pod (plugins VolumeBinding, VolumeZone and VolumeRestrictions of the scheduler). */
+export const refused = {
+  noRoom: /did not have enough free storage/,
+  nothingToBind: /didn't find available persistent volumes to bind/,
+  /** By a volume that is bound; before Kubernetes 1.35 it had other words. */
+  elsewhere:
+    /didn't match PersistentVolume's node affinity|had volume node affinity conflict|had no available volume zone/,
+  usedByOne: /ReadWriteOncePod access mode already in-use by another pod/,
+  foreignClaim: /PVC \S+ was not created for pod \S+ \(pod is not owner\)/,
+} as const;
+
+/** Whether a claim of the Pod may be the reason. */
+export function isAboutVolumes(refusal: string): boolean {
+  return /persistent ?volume|\bpvcs?\b|binding volumes|storage ?class|free storage|volume node affinity|volume zone/i.test(
+    refusal,
+  );
+}
+
+/** Whether the scheduler does not place a Pod with this claim until something happens to the claim. */
+export function isAwaited(reading: Reading<PersistentVolumeClaim>): boolean {
+  const claim = found(reading);
+  return claim?.status?.phase !== 'Bound' || claim.metadata.deletionTimestamp !== undefined;
+}
+
+/** Whether only one Pod may use a claim. */
+export function isForOne({ spec }: PersistentVolumeClaim): boolean {
+  return spec.accessModes?.includes('ReadWriteOncePod') === true;
+}
+
+/** A running scheduler has said something about a Pod after this time, in milliseconds, unless it waits for a volume. */
+export const silentForMs = 2 * 60_000;
+
+const claimTexts = [
+  /persistentvolumeclaim "([^"]+)"/i,
+  /provisioning failed for PVC "([^"]+)"/,
+  /for PVC "([^"]+)"/,
+  /PVC "[^"/]+\/([^"]+)"/,
+  /claim "[^"/]+\/([^"]+)"/,
+];
+
+/** The claim that a refusal names. */
+export function claimIn(refusal: string): string | undefined {
+  for (const pattern of claimTexts) {
+    const name = pattern.exec(refusal)?.[1];
+    if (name !== undefined) return name;
+  }
+  return undefined;
+}
+
+/** Reasons why nodes are refused. Taints come last: nodes of the control plane have them in nearly every cluster. */
+const nodeCures: readonly { reason: RegExp; cure: string }[] = [
+  {
+    reason: /Insufficient |Too many pods/,
+    cure: 'Free some of that on a node, request less of it in the Pod, or add a node',
+  },
+  {
+    reason: /exceed max volume count/,
+    cure: 'A node takes as many volumes as its driver says (allocatable.count in its CSINode). Add a node, or delete Pods with volumes from one',
+  },
+  {
+    reason: /CSI driver is not installed on the node/,
+    cure: "Let the driver's node plugin, usually a DaemonSet, run on a node that fits the Pod: kubectl get csinodes",
+  },
+  {
+    reason: /node affinity\/selector|match node selector|requested node name/,
+    cure: 'Correct nodeSelector or affinity of the Pod, or label a node as they ask: kubectl get nodes --show-labels',
+  },
+  { reason: /were unschedulable/, cure: 'Let Pods run on a node that is cordoned: kubectl uncordon NODE' },
+  {
+    reason: /topology spread constraints/,
+    cure: 'Add a node in another domain, or relax topologySpreadConstraints of the Pod (whenUnsatisfiable: ScheduleAnyway)',
+  },
+  { reason: /affinity rules/, cure: 'Add a node, or relax podAffinity and podAntiAffinity of the Pods' },
+  { reason: /free ports/, cure: 'Add a node, or end the Pod that has the hostPort' },
+  {
+    reason: /resource ?claim|device class|allocate all claims/i,
+    cure: 'This is not about storage, but about the devices that the Pod asks for: kubectl get resourceclaims,deviceclasses,resourceslices',
+  },
+  {
+    reason: /taint/,
+    cure: 'Add a toleration to the Pod, or remove the taint from a node: kubectl taint nodes NODE KEY-',
+  },
+];
+
+const generalCure = 'Make a node fit the Pod, as the message says';
+
+/** What to do about the reason that most nodes are refused for. Without a full stop. */
+export function schedulingCure(refusal: string): string {
+  if (refusal.includes('no nodes available')) return 'Add a node: kubectl get nodes';
+  const reasons = nodeReasons(refusal);
+  const known = nodeCures.map(({ reason, cure }, index) => ({
+    cure,
+    isLast: index === nodeCures.length - 1,
+    count: reasons.filter((each) => reason.test(each.text)).reduce((sum, { count }) => sum + count, 0),
+  }));
+  const best = known
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => Number(a.isLast) - Number(b.isLast) || b.count - a.count)[0];
+  return best?.cure ?? generalCure;
+}
+
+/** As in `0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable. preemption: …`. */
+function nodeReasons(refusal: string): { count: number; text: string }[] {
+  const [, list = refusal] = /nodes are available: (.*?)(?:\. |\.?$)/s.exec(refusal) ?? [];
+  return list.split(/, (?=\d+ )/).map((part) => {
+    const [, count = '1', text = part] = /^(\d+) (.*)$/s.exec(part) ?? [];
+    return { count: Number(count), text };
+  });
+}
