@@ -1,10 +1,105 @@
 /** Pods, and the scheduler. */
-import type { Row, World } from './row.ts';
+import { createHash } from 'node:crypto';
+import type { KubeObject, Row, World } from './row.ts';
 
 const late = { volumeBindingMode: 'WaitForFirstConsumer' };
-const onNode = (world: World) => ({ 'kubernetes.io/hostname': world.name('node') });
+const zoneKey = 'topology.kubernetes.io/zone';
+const hostKey = 'kubernetes.io/hostname';
+const minute = 60_000;
 
-export const pods: readonly Row[] = [
+const onNode = (world: World) => ({ [hostKey]: world.name('node') });
+const pod = { kind: 'pod', name: 'p' } as const;
+
+/** What the scheduler writes into a Pod that it cannot place. */
+async function refuse(world: World, message: string, name = 'p', reason = 'Unschedulable'): Promise<void> {
+  const refusal = { type: 'PodScheduled', status: 'False', reason, message };
+  await world.patch({ kind: 'pod', name }, { status: { phase: 'Pending', conditions: [refusal] } });
+}
+
+/** Claim `c`, which is for the volume of the row. */
+async function addBoundClaim(world: World, spec: object = {}, accessModes = ['ReadWriteOnce']): Promise<void> {
+  const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: world.namespace, name: 'c' };
+  await world.addVolume({ claimRef, accessModes, ...spec });
+  await world.addClaim({ volumeName: world.name('volume'), accessModes });
+}
+
+/** What kube-controller-manager writes then. */
+async function bind(world: World): Promise<void> {
+  await world.patch({ kind: 'volume', name: world.name('volume') }, { status: { phase: 'Bound' } });
+  await world.patch({ kind: 'claim', name: 'c' }, { status: { phase: 'Bound' } });
+}
+
+function usableIn(key: string, value: string): object {
+  return {
+    nodeAffinity: {
+      required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: 'In', values: [value] }] }] },
+    },
+  };
+}
+
+const twoClaims = {
+  volumes: [
+    { name: 'data', persistentVolumeClaim: { claimName: 'c' } },
+    { name: 'logs', persistentVolumeClaim: { claimName: 'd' } },
+  ],
+};
+const refusedForNode = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.";
+const wrongPlace = "0/1 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity.";
+const noRoom = '0/1 nodes are available: 1 node(s) did not have enough free storage.';
+
+/** A class of a driver whose published capacity the scheduler compares, and that nobody serves; a claim of it and its Pod. */
+async function addCompared(world: World): Promise<void> {
+  const provisioner = `${world.name()}.none.example.com`;
+  await world.add('driver', {
+    metadata: { name: provisioner },
+    spec: { attachRequired: false, storageCapacity: true },
+  });
+  await world.addClass({ ...late, provisioner });
+  await world.addNode({ driver: null, labels: { [zoneKey]: world.name('zone') } });
+  await world.addClaim();
+  await world.addPod({ nodeSelector: onNode(world) });
+}
+
+async function publish(world: World, zone: string, sizes: object): Promise<void> {
+  const nodeTopology = { matchLabels: { [zoneKey]: world.name(zone) } };
+  await world.add('capacity', {
+    metadata: { name: world.name(zone) },
+    ...{ storageClassName: world.name(), nodeTopology, ...sizes },
+  });
+}
+
+/** Claim `c` with the finalizer of kube-controller-manager, and Pod `p` on a node that is there. */
+async function addClaimInUse(world: World, node: object = {}): Promise<void> {
+  await addBoundClaim(world);
+  await world.patch({ kind: 'claim', name: 'c' }, { metadata: { finalizers: ['kubernetes.io/pvc-protection'] } });
+  const { metadata } = await world.addNode();
+  if (Object.keys(node).length > 0) await world.patch({ kind: 'node', name: metadata.name }, node);
+  await world.addPod({ nodeName: world.name('node'), terminationGracePeriodSeconds: 1 });
+}
+
+const notReady = {
+  status: { conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime: '2026-01-01T00:00:00Z' }] },
+};
+
+/** Somebody deletes the Pod, and no kubelet confirms its end. */
+async function terminate(world: World): Promise<void> {
+  await world.remove({ ...pod, graceful: true });
+}
+
+async function deleteClaim(world: World): Promise<void> {
+  await world.remove({ kind: 'claim', name: 'c' });
+}
+
+async function addAttachment(world: World, node: string, status: object = {}): Promise<KubeObject> {
+  const volume = world.name('volume');
+  // as kube-controller-manager names it
+  const name = `csi-${createHash('sha256').update(`${volume}${world.driver}${node}`).digest('hex')}`;
+  const spec = { attacher: world.driver, nodeName: node, source: { persistentVolumeName: volume } };
+  return await world.add('attachment', { metadata: { name }, spec, status: { attached: false, ...status } });
+}
+
+/** Of a claim that waits for a Pod. */
+const consumers: readonly Row[] = [
   {
     title: 'a Pod that fits no node',
     async arrange(world) {
@@ -12,17 +107,30 @@ export const pods: readonly Row[] = [
       await world.addClaim();
       await world.addPod({ nodeSelector: onNode(world) });
     },
-    async recorded(world) {
-      const message = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.";
-      const refusal = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message };
-      await world.patch({ kind: 'pod', name: 'p' }, { status: { phase: 'Pending', conditions: [refusal] } });
-    },
+    recorded: (world) => refuse(world, refusedForNode),
     verdict: 'stuck',
     cause: 'pod-unschedulable',
     says: /^Pod p uses the claim and cannot be scheduled\. The scheduler: .*node/,
-    advises: /^Make a node fit the Pod/,
+    advises: /^Correct nodeSelector or affinity of the Pod, or label a node as they ask: kubectl get nodes|^Add a node/,
     cure: (world) => world.addNode(),
     ends: 'bound',
+  },
+  {
+    title: 'a Pod whose node is cordoned',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addNode();
+      await world.patch({ kind: 'node', name: world.name('node') }, { spec: { unschedulable: true } });
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    recorded: (world) =>
+      refuse(world, '0/1 nodes are available: 1 node(s) were unschedulable. preemption: not helpful.'),
+    cluster: { not: 'the nodes of other rows are refused for another reason, and count as well' },
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /1 node\(s\) were unschedulable/,
+    advises: /: kubectl uncordon NODE$/,
   },
   {
     title: 'a Pod that a scheduling gate holds',
@@ -32,12 +140,664 @@ export const pods: readonly Row[] = [
       await world.addClaim();
       await world.addPod({ nodeSelector: onNode(world), schedulingGates: [{ name: 'example.com/quota' }] });
     },
-    recorded: (world) => world.patch({ kind: 'pod', name: 'p' }, { status: { phase: 'Pending' } }),
+    recorded: (world) => world.patch(pod, { status: { phase: 'Pending' } }),
     verdict: 'waiting',
     cause: 'pod-unschedulable',
     says: /held by scheduling gates: example\.com\/quota\.$/,
     advises: /gates/,
-    cure: (world) => world.patch({ kind: 'pod', name: 'p' }, { spec: { schedulingGates: null } }),
+    cure: (world) => world.patch(pod, { spec: { schedulingGates: null } }),
+    ends: 'bound',
+  },
+  {
+    title: 'a Pod that a scheduling gate has held for long',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addPod({ schedulingGates: [{ name: 'example.com/quota' }] });
+    },
+    recorded: (world) => world.patch(pod, { status: { phase: 'Pending' } }),
+    laterMs: 15 * minute,
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /scheduling gates: example\.com\/quota\. Nobody has removed them for 1\d min\.$/,
+    advises: /^Look at what set the gates/,
+  },
+  {
+    title: 'a Pod of a scheduler that does not run',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addPod({ schedulerName: 'of-my-own' });
+    },
+    recorded: (world) => world.patch(pod, { status: { phase: 'Pending' } }),
+    laterMs: 5 * minute,
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /no scheduler has reported anything about it for \d min\. Its scheduler is of-my-own\.$/,
+    advises: /^Check that of-my-own runs/,
+  },
+  {
+    title: 'a Pod that sets its node itself',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addPod({ nodeName: 'n1' });
+    },
+    recorded: (world) => world.patch(pod, { status: { phase: 'Pending' } }),
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /sets spec\.nodeName to n1, so it bypasses the scheduler/,
+    advises: /nodeSelector/,
+  },
+  {
+    title: 'a Pod that another scheduler has put on a node',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addNode();
+      await world.addClaim();
+      await world.addPod({ schedulerName: 'of-my-own' });
+      await world.place('p', world.name('node'));
+    },
+    recorded: (world) => world.patch(pod, { status: { phase: 'Pending' } }),
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /was put on node \S+ by the scheduler of-my-own that chose no node for the volume/,
+    advises: /^Let default-scheduler schedule the Pod.*: kubectl delete pod -n \S+ p$/,
+    async cure(world) {
+      await world.remove(pod);
+      await world.addPod({ nodeSelector: onNode(world) }, { name: 'q' });
+    },
+    ends: 'bound',
+  },
+  {
+    title: 'a claim that was created again below its Pod',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addNode();
+      await world.addPod({ schedulerName: 'of-my-own' });
+      await world.place('p', world.name('node'));
+      await new Promise((resolve) => setTimeout(resolve, 2000)); // the API server keeps whole seconds
+      await world.addClaim();
+    },
+    recorded: (world) => world.patch(pod, { status: { phase: 'Pending' } }),
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /was put on node \S+ before the claim was created/,
+    advises: /: kubectl delete pod -n \S+ p$/,
+  },
+  {
+    title: 'an ephemeral volume whose name a claim of somebody else has',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addNode();
+      await world.addClaim({}, { name: 'p-data' });
+      const spec = {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        storageClassName: world.name(),
+      };
+      const volumes = [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec } } }];
+      await world.addPod({ nodeSelector: onNode(world), volumes });
+    },
+    recorded: (world) =>
+      refuse(world, '0/1 nodes are available: PVC ns1/p-data was not created for pod ns1/p (pod is not owner).'),
+    object: 'p-data',
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /^Pod p has an ephemeral volume for which a claim p-data of its own is needed\. This claim was not created for the Pod/,
+    advises: /: kubectl delete pvc -n \S+ p-data$/,
+    cure: (world) => world.remove({ kind: 'claim', name: 'p-data' }),
     ends: 'bound',
   },
 ];
+
+/** Another claim of the Pod is the reason. */
+const chains: readonly Row[] = [
+  {
+    title: 'a Pod whose other claim names a class that does not exist',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addNode();
+      await world.addClaim();
+      await world.addClaim({ storageClassName: world.name('none') }, { name: 'd' });
+      await world.addPod({ nodeSelector: onNode(world), ...twoClaims });
+    },
+    recorded: (world) =>
+      refuse(
+        world,
+        `running PreFilter plugin "VolumeBinding": storageclass.storage.k8s.io "${world.name('none')}" not found`,
+        'p',
+        'SchedulerError',
+      ),
+    verdict: 'stuck',
+    cause: 'class-not-found',
+    says: /^It waits for Pod p, which waits for claim d: StorageClass \S+ does not exist/,
+    advises: /class/,
+  },
+  {
+    title: 'a Pod whose other claim does not exist',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addNode();
+      await world.addClaim();
+      await world.addPod({ nodeSelector: onNode(world), ...twoClaims });
+    },
+    recorded: (world) => refuse(world, '0/1 nodes are available: persistentvolumeclaim "d" not found. not found'),
+    verdict: 'stuck',
+    cause: 'not-found',
+    says: /^It waits for Pod p, which waits for claim d: /,
+    advises: /./,
+    cure: (world) => world.addClaim({}, { name: 'd' }),
+    ends: 'bound',
+  },
+  {
+    title: 'a Pod whose other claim is bound on a node that is gone',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addNode();
+      const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: world.namespace, name: 'd' };
+      await world.addVolume({ claimRef, ...usableIn(hostKey, world.name('gone')) });
+      await world.addClaim({ volumeName: world.name('volume') }, { name: 'd' });
+      await world.addClaim();
+      await world.addPod({ nodeSelector: onNode(world), ...twoClaims });
+    },
+    async recorded(world) {
+      await world.patch({ kind: 'claim', name: 'd' }, { status: { phase: 'Bound' } });
+      await refuse(world, wrongPlace);
+    },
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /^It waits for Pod p, which waits for claim d: .*can only be used on nodes with kubernetes\.io\/hostname=\S+gone, and there is none\./,
+    advises: /^Add the node again under that name; .*: kubectl get nodes -L kubernetes\.io\/hostname$/,
+  },
+];
+
+const afterCures: readonly Row[] = [
+  {
+    title: 'a Pod that was refused before its claim was created',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    recorded: (world) => refuse(world, '0/1 nodes are available: persistentvolumeclaim "c" not found. not found'),
+    cluster: { not: 'the scheduler tries again within a second' },
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /the scheduler has not tried again since what it said is no longer so: .*"c" not found/,
+    advises: /^Nothing: /,
+  },
+  {
+    title: 'a Pod that was refused before its other claim was bound',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addClaim({}, { name: 'd', status: { phase: 'Bound' } });
+      await world.addPod({ nodeSelector: onNode(world), ...twoClaims });
+    },
+    recorded: (world) => refuse(world, '0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.'),
+    cluster: { not: 'the scheduler tries again within a second' },
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /no longer so: .*unbound immediate/,
+    advises: /^Nothing: /,
+  },
+  {
+    title: 'a driver whose capacity the scheduler no longer compares',
+    async arrange(world) {
+      await addCompared(world);
+      await refuse(world, noRoom);
+      const name = `${world.name()}.none.example.com`;
+      await world.patch({ kind: 'driver', name }, { spec: { storageCapacity: false } });
+    },
+    recorded: () => Promise.resolve(),
+    cluster: { not: 'the scheduler writes its words at any time' },
+    verdict: 'waiting',
+    cause: 'no-capacity',
+    says: /did not have enough free storage/,
+    advises: /no longer has storageCapacity: true, and the scheduler tries again within five minutes/,
+  },
+];
+
+/** The scheduler compares what is published with what is requested. */
+const capacity: readonly Row[] = [
+  {
+    title: 'a driver whose capacity the scheduler compares, and none is published',
+    arrange: addCompared,
+    recorded: (world) => refuse(world, noRoom),
+    laterMs: 5 * minute,
+    verdict: 'stuck',
+    cause: 'capacity-not-published',
+    says: /has storageCapacity: true, .*there is no CSIStorageCapacity for StorageClass \S+: nothing counts as room\.$/,
+    advises:
+      /--enable-capacity.*: kubectl patch csidriver \S+ --type=merge -p '\{"spec":\{"storageCapacity":false\}\}'$/,
+  },
+  {
+    title: 'a driver that has just been installed, and has published no capacity yet',
+    arrange: addCompared,
+    recorded: (world) => refuse(world, noRoom),
+    verdict: 'waiting',
+    cause: 'capacity-not-published',
+    says: /there is no CSIStorageCapacity for StorageClass/,
+    advises: /--enable-capacity/,
+  },
+  {
+    title: 'published capacity that is less than requested',
+    async arrange(world) {
+      await addCompared(world);
+      await publish(world, 'zone', { capacity: '512Mi' });
+    },
+    recorded: (world) => refuse(world, noRoom),
+    verdict: 'stuck',
+    cause: 'no-capacity',
+    says: /requests 1Gi, and the most that is published for a volume of StorageClass \S+ is 512Mi \(topology\.kubernetes\.io\/zone=\S+\)\.$/,
+    advises: /^Free storage/,
+  },
+  {
+    title: 'published capacity with a smaller size of volumes',
+    async arrange(world) {
+      await addCompared(world);
+      await publish(world, 'zone', { capacity: '100Gi', maximumVolumeSize: '512Mi' });
+    },
+    recorded: (world) => refuse(world, noRoom),
+    verdict: 'stuck',
+    cause: 'no-capacity',
+    says: /the most that is published .* is 512Mi/,
+    advises: /^Request at most that/,
+  },
+  {
+    title: 'published capacity for segments without nodes',
+    async arrange(world) {
+      await addCompared(world);
+      await publish(world, 'elsewhere', { capacity: '100Gi' });
+    },
+    recorded: (world) => refuse(world, noRoom),
+    verdict: 'stuck',
+    cause: 'no-capacity',
+    says: /it is published for segments in which no node is: topology\.kubernetes\.io\/zone=\S+elsewhere\.$/,
+    advises: /node plugin/,
+  },
+];
+
+/** The claim is bound, and its Pod does not start. */
+const bound: readonly Row[] = [
+  {
+    title: 'a bound claim in a zone without nodes',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode({ labels: { [zoneKey]: world.name('other') } });
+      await addBoundClaim(world, usableIn(zoneKey, world.name('zone')));
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    async recorded(world) {
+      await bind(world);
+      await refuse(world, wrongPlace);
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /^The claim is bound to PersistentVolume \S+, and Pod p, which uses it, cannot be scheduled: the volume can only be used on nodes with topology\.kubernetes\.io\/zone=\S+zone, and there is none\. Nodes have .*other/,
+    advises:
+      /^Add a node with that label, or label one that is there: kubectl get nodes -L topology\.kubernetes\.io\/zone$/,
+  },
+  {
+    title: 'a bound claim whose zone has a cordoned node only',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode({ labels: { [zoneKey]: world.name('zone') } });
+      await world.patch({ kind: 'node', name: world.name('node') }, { spec: { unschedulable: true } });
+      await world.addNode({ name: world.name('elsewhere') });
+      await addBoundClaim(world, usableIn(zoneKey, world.name('zone')));
+      await world.addPod({ nodeSelector: { [hostKey]: world.name('elsewhere') } });
+    },
+    async recorded(world) {
+      await bind(world);
+      await refuse(
+        world,
+        '0/2 nodes are available: 1 node(s) were unschedulable, 1 node(s) had volume node affinity conflict.',
+      );
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /can only be used on nodes with topology\.kubernetes\.io\/zone=\S+, which are \S+node \(cordoned\)\. The scheduler: /,
+    advises: /: kubectl uncordon \S+node$/,
+  },
+  {
+    title: 'a bound claim with a volume of a node that is gone',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world, usableIn(hostKey, world.name('gone')));
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    async recorded(world) {
+      await bind(world);
+      await refuse(world, wrongPlace);
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /only be used on nodes with kubernetes\.io\/hostname=\S+gone, and there is none/,
+    advises: /^Add the node again under that name/,
+  },
+  {
+    title: 'a bound claim that one Pod may use, and two want',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world, {}, ['ReadWriteOncePod']);
+      if (world.level === 'cluster') await world.bound();
+      await world.addPod({ nodeSelector: onNode(world) }, { name: 'q' });
+      await world.placed('q');
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch({ kind: 'pod', name: 'q' }, { status: { phase: 'Running' } });
+      await refuse(
+        world,
+        '0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod.',
+      );
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot be scheduled: the claim has access mode ReadWriteOncePod, and Pod q on node \S+ uses it\.$/,
+    advises: /strategy Recreate: kubectl delete pod -n \S+ q$/,
+  },
+  {
+    title: 'a bound claim whose only Pod is Terminating on a dead node',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world, {}, ['ReadWriteOncePod']);
+      if (world.level === 'cluster') await world.bound();
+      await world.addPod({ nodeSelector: onNode(world), terminationGracePeriodSeconds: 1 }, { name: 'q' });
+      await world.placed('q');
+      await world.patch({ kind: 'node', name: world.name('node') }, notReady);
+      await world.remove({ kind: 'pod', name: 'q', graceful: true });
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    async recorded(world) {
+      await bind(world);
+      await refuse(
+        world,
+        '0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod.',
+      );
+    },
+    laterMs: 10 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /Pod q on node \S+ uses it; that Pod is Terminating for .* min, and its node \S+ is not ready \(Ready is Unknown since .*\), so that nobody confirms its end\.$/,
+    advises: /: kubectl taint nodes \S+ node\.kubernetes\.io\/out-of-service=nodeshutdown:NoExecute$/,
+  },
+  {
+    title: 'a bound claim whose Pod waits for another claim',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      await world.addClaim({ storageClassName: world.name('none') }, { name: 'd' });
+      await world.addPod({ nodeSelector: onNode(world), ...twoClaims });
+    },
+    async recorded(world) {
+      await bind(world);
+      await refuse(world, '0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.');
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /^The claim is bound to PersistentVolume \S+, and Pod p, which uses it, waits for its claim d\./,
+    advises: /: csi-provisioner why \S+\/d$/,
+  },
+  {
+    title: 'a bound claim whose Pod waits in silence for the volume of another claim',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      await world.addClaim({}, { name: 'd' });
+      await world.addPod({ nodeSelector: onNode(world), ...twoClaims });
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch(pod, { status: { phase: 'Pending' } });
+    },
+    cluster: { not: 'the scheduler is silent for ten minutes at most, while a driver works' },
+    laterMs: 5 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /and Pod p, which uses it, waits for its claim d\.$/,
+    advises: /: csi-provisioner why ns1\/d$/,
+  },
+  {
+    title: 'a bound claim that is in the way of an ephemeral volume',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: world.namespace, name: 'p-data' };
+      await world.addVolume({ claimRef });
+      await world.addClaim({ volumeName: world.name('volume') }, { name: 'p-data' });
+      const spec = {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        storageClassName: world.name(),
+      };
+      await world.addPod({
+        nodeSelector: onNode(world),
+        volumes: [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec } } }],
+      });
+    },
+    async recorded(world) {
+      await world.patch({ kind: 'claim', name: 'p-data' }, { status: { phase: 'Bound' } });
+      await refuse(world, '0/1 nodes are available: PVC ns1/p-data was not created for pod ns1/p (pod is not owner).');
+    },
+    object: 'p-data',
+    verdict: 'bound',
+    cause: 'bound',
+    says: /has an ephemeral volume for which a claim p-data of its own is needed/,
+    advises: /: kubectl delete pvc -n \S+ p-data$/,
+  },
+  {
+    title: 'a bound claim whose volume cannot be attached',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      if (world.level === 'cluster') await world.bound();
+      await world.addPod({ nodeSelector: onNode(world) });
+      await world.placed();
+      const attachError = { time: new Date().toISOString(), message: 'rpc error: code = NotFound desc = no such disk' };
+      await addAttachment(world, world.name('node'), { attachError });
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch(pod, { status: { phase: 'Pending' } });
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot start on node \S+: its volume cannot be attached\. Last error: rpc error: code = NotFound desc = no such disk$/,
+    advises: /csi-attacher/,
+  },
+  {
+    title: 'a bound claim whose volume nobody attaches',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      if (world.level === 'cluster') await world.bound();
+      await world.addPod({ nodeSelector: onNode(world) });
+      await world.placed();
+      await addAttachment(world, world.name('node'));
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch(pod, { status: { phase: 'Pending' } });
+    },
+    laterMs: 5 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /VolumeAttachment csi-\S+ asks the external-attacher of \S+ to attach the volume, and nothing has happened for \d min\.$/,
+    advises: /csi-attacher/,
+  },
+  {
+    title: 'a bound claim whose volume is attached to the node of another Pod',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      if (world.level === 'cluster') await world.bound();
+      await world.addPod({ nodeSelector: onNode(world) }, { name: 'q' });
+      await world.placed('q');
+      await world.addNode({ name: world.name('second') });
+      await world.addPod({ nodeSelector: { [hostKey]: world.name('second') } });
+      await world.placed();
+      await world.addEvent(pod, {
+        reason: 'FailedAttachVolume',
+        message: `Multi-Attach error for volume "${world.name('volume')}" Volume is already used by pod(s) q`,
+        component: 'attachdetach-controller',
+      });
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch(pod, { status: { phase: 'Pending' } });
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot start on node \S+second: the volume is attached to node \S+node, where Pod q uses it\.$/,
+    advises: /: kubectl delete pod -n \S+ q$/,
+  },
+  {
+    title: 'a bound claim whose volume cannot be mounted',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      if (world.level === 'cluster') await world.bound();
+      await world.addPod({ nodeSelector: onNode(world) });
+      await world.placed();
+      await world.addEvent(pod, {
+        reason: 'FailedMount',
+        message: `MountVolume.SetUp failed for volume "${world.name('volume')}" : rpc error: code = Internal desc = bad superblock`,
+        component: 'kubelet',
+      });
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch(pod, { status: { phase: 'Pending' } });
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot start on node \S+: its volume cannot be mounted\. Last error, \d+ s ago: MountVolume\.SetUp failed .*bad superblock$/,
+    advises: /node plugin on node \S+node/,
+  },
+];
+
+/** A claim that is being deleted, and the Pods for which it is kept. */
+const held: readonly Row[] = [
+  {
+    title: 'a claim that is being deleted and that a Pod uses',
+    async arrange(world) {
+      await addClaimInUse(world);
+      await world.patch(pod, { status: { phase: 'Running' } });
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /held by kubernetes\.io\/pvc-protection, because it is used by Pod p\.$/,
+    advises: /^Delete the Pods that use it: kubectl delete pod -n \S+ p$/,
+    cure: (world) => world.remove(pod),
+    ends: 'gone',
+  },
+  {
+    title: 'a claim that is being deleted and that a Pod holds that has ended',
+    async arrange(world) {
+      await addClaimInUse(world);
+      await world.patch(pod, { status: { phase: 'Succeeded' } });
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /because Pod p, which has ended \(Succeeded\), holds it until deleted\.$/,
+    advises: /^Delete what has ended: kubectl delete pod -n \S+ p$/,
+    cure: (world) => world.remove(pod),
+    ends: 'gone',
+  },
+  {
+    title: 'a claim that is being deleted, and its Pod is Terminating on a dead node',
+    async arrange(world) {
+      await addClaimInUse(world, notReady);
+      await terminate(world);
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    laterMs: 10 * minute,
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /because of Pod p: it is Terminating for \d+ min, and its node \S+ is not ready \(Ready is Unknown since 2026-01-01T00:00:00Z\)/,
+    advises: /: kubectl taint nodes \S+ node\.kubernetes\.io\/out-of-service=nodeshutdown:NoExecute$/,
+    cure: (world) => world.remove(pod), // as kube-controller-manager does then
+    ends: 'gone',
+  },
+  {
+    title: 'a claim that is being deleted, and its Pod ends within its time',
+    async arrange(world) {
+      await addClaimInUse(world);
+      await terminate(world);
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /because of Pod p: it is Terminating, until \S+Z\.$/,
+    advises: /^Nothing/,
+    cure: (world) => world.remove(pod),
+    ends: 'gone',
+  },
+  {
+    title: 'a claim that is being deleted, and the kubelet of its Pod is late',
+    async arrange(world) {
+      await addClaimInUse(world);
+      await terminate(world);
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    laterMs: 10 * minute,
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /because of Pod p: it is Terminating, and late by \d+ min: the kubelet of node \S+ has not reported its end\.$/,
+    advises: /kubelet's log on node \S+/,
+  },
+  {
+    title: 'a claim that is being deleted, and its Pod has a finalizer',
+    async arrange(world) {
+      await addClaimInUse(world);
+      await world.patch(pod, { metadata: { finalizers: ['example.com/last-rites'] } });
+      await world.remove(pod);
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /because of Pod p: it has ended, and is held by example\.com\/last-rites\.$/,
+    advises: /finalizers of the Pod/,
+    cure: (world) => world.patch(pod, { metadata: { finalizers: null } }),
+    ends: 'gone',
+  },
+  {
+    title: 'a claim that is being deleted, and its Pod is Terminating on a node that is gone',
+    async arrange(world) {
+      await addClaimInUse(world);
+      await world.remove({ kind: 'node', name: world.name('node') });
+      await terminate(world);
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /because of Pod p: it is Terminating, and its node \S+ does not exist\.$/,
+    advises: /within two minutes/,
+    cure: (world) => world.remove(pod), // as kube-controller-manager does
+    ends: 'gone',
+  },
+];
+
+export const pods: readonly Row[] = [...consumers, ...chains, ...afterCures, ...capacity, ...bound, ...held];
