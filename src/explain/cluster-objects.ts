@@ -85,10 +85,13 @@ function isControlledBy({ ownerReferences = [] }: ObjectMeta, { metadata }: Kube
   return ownerReferences.some(({ controller, uid }) => controller === true && uid === metadata.uid);
 }
 
-/** core/v1 Node: its labels, and whether Pods may run there. */
+/** core/v1 Node: its labels, whether Pods may run there, and which volumes its kubelet still uses. */
 export interface ClusterNode extends KubeObject {
   spec?: { unschedulable?: boolean; taints?: { key: string; effect: string }[] };
-  status?: { conditions?: { type: string; status: string; lastTransitionTime?: string }[] };
+  status?: {
+    conditions?: { type: string; status: string; lastTransitionTime?: string }[];
+    volumesInUse?: string[];
+  };
 }
 
 /** storage.k8s.io/v1 CSIDriver. */
@@ -118,7 +121,7 @@ export interface CsiNode extends KubeObject {
 /** storage.k8s.io/v1 VolumeAttachment. */
 export interface Attachment extends KubeObject {
   spec?: { attacher?: string; nodeName?: string; source?: { persistentVolumeName?: string } };
-  status?: { attached?: boolean; attachError?: { message?: string } };
+  status?: { attached?: boolean; attachError?: { message?: string }; detachError?: { message?: string } };
 }
 
 /** snapshot.storage.k8s.io/v1 VolumeSnapshot. */

@@ -1,29 +1,32 @@
 /** Why a volume stays: the steps of its deletion in their order. */
 import { type PersistentVolume, persistentVolumes } from '../provision/objects.ts';
-import type { ClusterReader } from './cluster-reader.ts';
+import { checkAttachments } from './causes/attached.ts';
 import { volumeNotRead } from './causes/claim.ts';
 import {
-  checkAttachments,
   checkDeleter,
   checkDeletion,
   checkDeletionBegins,
   checkFailedForGood,
   checkInUse,
   checkOtherSource,
+  checkRecycled,
   checkRetained,
   checkUnattempted,
   checkVolumeDeleted,
-} from './causes/deletion.ts';
-import { type CheckedStep, type Explanation, type Finding, walk } from './explanation.ts';
+} from './causes/volume-deletion.ts';
+import { followed } from './chain.ts';
+import type { ClaimReadOptions } from './claim-facts-reader.ts';
+import { explainClaim } from './explain-claim.ts';
+import { type CheckedStep, type Explanation, type Finding, type Walked, walk } from './explanation.ts';
 import { isToBeDeleted, readVolumeFacts, type VolumeFacts } from './volume-facts-reader.ts';
 
 const steps: readonly CheckedStep<VolumeFacts>[] = [
-  { step: 'volume', checks: [checkInUse, checkRetained, volumeState] },
+  { step: 'volume', checks: [checkInUse, checkRecycled, checkRetained, checkFailedForGood, volumeState] },
   { step: 'attachments', checks: [checkAttachments] },
   { step: 'provisioner', checks: [checkOtherSource, checkDeleter] },
   {
     step: 'deletion',
-    checks: [checkFailedForGood, checkDeletion, checkDeletionBegins, checkUnattempted, checkVolumeDeleted],
+    checks: [checkDeletion, checkDeletionBegins, checkUnattempted, checkVolumeDeleted],
   },
 ];
 
@@ -34,20 +37,21 @@ function volumeState({ volume }: VolumeFacts): Finding {
 }
 
 /** Checks the steps of a volume against what was read. Pure. */
-export function volumeExplanation(facts: VolumeFacts): Explanation {
+function walkVolume(facts: VolumeFacts): Walked {
   return walk(`pv/${facts.volume.metadata.name}`, facts, steps);
 }
 
 /**
- * Explains a volume. Read-only, with at most eight requests, and one for each further 2,000 VolumeAttachments of the cluster.
+ * Explains a volume. Read-only, with at most twelve requests, and one for each further 2,000 VolumeAttachments of the cluster. Of one
+ * that is being deleted together with its claim, the claim is explained.
  *
  * @throws the reason of the reader's signal, and nothing else: what cannot be read is part of the explanation.
  */
-export async function explainVolume(
-  name: string,
-  options: { reader: ClusterReader; now: () => number },
-): Promise<Explanation> {
+export async function explainVolume(name: string, options: ClaimReadOptions): Promise<Explanation> {
   const volume = await options.reader.get<PersistentVolume>(persistentVolumes, { name });
-  if (volume.kind === 'found') return volumeExplanation(await readVolumeFacts(volume.value, options));
-  return walk(`pv/${name}`, volume, [{ step: 'volume', checks: [volumeNotRead(name)] }]);
+  if (volume.kind !== 'found') {
+    return walk(`pv/${name}`, volume, [{ step: 'volume', checks: [volumeNotRead(name)] }]);
+  }
+  const walked = walkVolume(await readVolumeFacts(volume.value, options));
+  return await followed(walked, (claim) => explainClaim(claim, options), new Set());
 }

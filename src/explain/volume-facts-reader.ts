@@ -1,26 +1,52 @@
 /** Reads what is needed to explain why a volume stays. */
 import type { KubeObject } from '../kube/kube-object.ts';
-import { migratedToKey, provisionedByKey } from '../provision/keys.ts';
-import type { PersistentVolume } from '../provision/objects.ts';
-import { type Attachment, attachments, type ClusterEvent, events, nodes } from './cluster-objects.ts';
-import type { ClusterReader, Reading } from './cluster-reader.ts';
+import { migratedToKey, provisionedByKey, volumeFinalizer } from '../provision/keys.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumeClaims,
+  type SecretReference,
+} from '../provision/objects.ts';
+import {
+  type Attachment,
+  attachments,
+  type ClusterEvent,
+  events,
+  type ClusterNode,
+  nodes,
+  secrets,
+} from './cluster-objects.ts';
+import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
+import { deletionHistory } from './provisioning-events.ts';
 
 /** What was read; what the volume's state does not require is absent. */
 export interface VolumeFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
   volume: PersistentVolume;
+  /** To which it is bound. */
+  claim?: Reading<PersistentVolumeClaim> | undefined;
   /** Of this volume. */
   attachments?: Reading<Attachment[]> | undefined;
+  /** Of its attachments, the first few. */
+  attachedNodes?: readonly { name: string; reading: Reading<ClusterNode> }[] | undefined;
   events?: Reading<ClusterEvent[]> | undefined;
   provisioner?: ProvisionerFacts | undefined;
   /** The node whose provisioner created the volume, in node deployment. */
   node?: { name: string; reading: Reading<KubeObject> } | undefined;
+  /** That the driver gets for a deletion; read once one has failed. */
+  secret?: { reference: SecretReference; reading: Reading<KubeObject> } | undefined;
 }
 
 /** The identity of the process that created a volume, which in node deployment ends in the name of its node. */
 const identityKey = 'storage.kubernetes.io/csiProvisionerIdentity';
+/** On a volume: the Secret that its deletion needs; empty where it needs none. */
+const secretKey = 'volume.kubernetes.io/provisioner-deletion-secret';
+/** Of in-tree plugins, until their storage is deleted. */
+const inTreeFinalizer = 'kubernetes.io/pv-controller';
+/** A volume is rarely attached to more. */
+const maxNodes = 3;
 
 /** The provisioner that deletes the storage of a volume; empty where the volume names none. */
 export function deleterOf({ metadata, spec }: PersistentVolume): string {
@@ -28,27 +54,32 @@ export function deleterOf({ metadata, spec }: PersistentVolume): string {
   return annotations[migratedToKey] ?? annotations[provisionedByKey] ?? spec.csi?.driver ?? '';
 }
 
-/** Whether the storage is to be deleted now. */
-export function isToBeDeleted({ spec, status }: PersistentVolume): boolean {
-  return (
-    (status?.phase === 'Released' || status?.phase === 'Failed') && spec.persistentVolumeReclaimPolicy === 'Delete'
-  );
+/** Whether the storage is to be deleted now: without its finalizer the provisioner is done with a volume that is being deleted. */
+export function isToBeDeleted({ metadata, spec, status }: PersistentVolume): boolean {
+  const { deletionTimestamp, finalizers = [] } = metadata;
+  const isDone =
+    deletionTimestamp !== undefined && ![volumeFinalizer, inTreeFinalizer].some((each) => finalizers.includes(each));
+  const isReleased = status?.phase === 'Released' || status?.phase === 'Failed';
+  return isReleased && spec.persistentVolumeReclaimPolicy === 'Delete' && !isDone;
 }
 
-/** At most seven requests, and one for each further 2,000 VolumeAttachments of the cluster; none for a volume that is in use or kept on purpose. */
+/**
+ * At most eleven requests, and one for each further 2,000 VolumeAttachments of the cluster; one for a volume that is bound, none for one
+ * that is kept on purpose.
+ */
 export async function readVolumeFacts(
   volume: PersistentVolume,
   { reader, now }: { reader: ClusterReader; now: () => number },
 ): Promise<VolumeFacts> {
-  if (!isToBeDeleted(volume)) {
-    const isHeld = volume.metadata.deletionTimestamp !== undefined && volume.status?.phase !== 'Bound';
-    if (!isHeld) return { volume, nowMs: now() };
-    const [attached, about, provisioner] = await Promise.all([
-      readAttachments(volume, reader),
-      readEvents(volume, reader),
-      readDeleter(volume, reader),
-    ]);
-    return { volume, nowMs: now(), attachments: attached, events: about, provisioner };
+  const { claimRef, persistentVolumeReclaimPolicy } = volume.spec;
+  if (volume.status?.phase === 'Bound') {
+    const { namespace = '', name = '' } = claimRef ?? {};
+    const claim = await reader.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name });
+    return { volume, claim, nowMs: now() };
+  }
+  if (!isToBeDeleted(volume) && volume.metadata.deletionTimestamp === undefined) {
+    const isRecycled = persistentVolumeReclaimPolicy === 'Recycle' && claimRef !== undefined;
+    return { volume, nowMs: now(), ...(isRecycled && { events: await readEvents(volume, reader) }) };
   }
   const node = nodeOf(volume);
   const [attached, about, provisioner, reading] = await Promise.all([
@@ -57,13 +88,19 @@ export async function readVolumeFacts(
     readDeleter(volume, reader),
     node === undefined ? undefined : reader.exists(nodes, { name: node }),
   ]);
+  const [attachedNodes, secret] = await Promise.all([
+    readNodes(found(attached) ?? [], reader),
+    deletionHistory(found(about) ?? []).failed && readSecret(volume, reader),
+  ]);
   return {
     volume,
     nowMs: now(),
     attachments: attached,
+    attachedNodes,
     events: about,
     provisioner,
     node: node === undefined || reading === undefined ? undefined : { name: node, reading },
+    secret,
   };
 }
 
@@ -82,6 +119,23 @@ async function readDeleter(volume: PersistentVolume, reader: ClusterReader): Pro
 /** The API server selects attachments by nothing but their name. */
 function readAttachments({ metadata }: PersistentVolume, reader: ClusterReader): Promise<Reading<Attachment[]>> {
   return reader.select<Attachment>(attachments, ({ spec }) => spec?.source?.persistentVolumeName === metadata.name);
+}
+
+async function readNodes(
+  attached: readonly Attachment[],
+  reader: ClusterReader,
+): Promise<{ name: string; reading: Reading<ClusterNode> }[]> {
+  const names = [...new Set(attached.map(({ spec }) => spec?.nodeName ?? ''))].slice(0, maxNodes);
+  return await Promise.all(
+    names.map(async (name) => ({ name, reading: await reader.get<ClusterNode>(nodes, { name }) })),
+  );
+}
+
+/** Of a volume that an administrator created, the class names it, which is not read. */
+async function readSecret({ metadata }: PersistentVolume, reader: ClusterReader): Promise<VolumeFacts['secret']> {
+  const { [`${secretKey}-name`]: name = '', [`${secretKey}-namespace`]: namespace = '' } = metadata.annotations ?? {};
+  if (name === '' || namespace === '') return undefined;
+  return { reference: { name, namespace }, reading: await reader.exists(secrets, { name, namespace }) };
 }
 
 /** The node whose provisioner alone may delete the volume; undefined where any may. */

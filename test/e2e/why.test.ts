@@ -216,7 +216,10 @@ describe('why on a cluster', () => {
     assert.match((await explain(name, 'deleting')).message, new RegExp(`because it is used by Pod ${pod}\\.`));
     const { metadata } = volume;
     await scene.admin.core.deletePersistentVolume({ name: metadata?.name ?? '' });
-    assert.match((await volumeCause(metadata?.name ?? '', 'in-use')).message, /is still bound to it/);
+    assert.match(
+      (await volumeCause(metadata?.name ?? '', 'deleting')).message,
+      /waits for claim \S+: this claim is being deleted/,
+    );
     await deletePod(scene, pod);
     await scene.volumeGone(metadata?.name ?? '');
 

@@ -766,9 +766,10 @@ const rows: readonly Row[] = [
       rig.addClaim({}, { finalizers: ['example.com/backup'] });
       rig.delete('claims', 'c', 'ns1');
     },
+    laterMs: minute,
     verdict: 'stuck',
     cause: 'deleting',
-    says: /held by example\.com\/backup/,
+    says: /held by example\.com\/backup of a controller of example\.com\./,
   },
   {
     name: 'an allowed zone that is on no node, of a class that binds at once',

@@ -15,6 +15,13 @@ const released = (rig: ExplainRig, msAgo: number): void => {
   rig.changeStatus('volumes', { ...volume, status: { phase: 'Released', lastPhaseTransitionTime } });
 };
 
+/** A volume with its claim. */
+const bound = (rig: ExplainRig): void => {
+  const { uid } = rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' }).metadata;
+  const finalizers = ['kubernetes.io/pv-protection'];
+  rig.addVolume('v', { claimRef: { ...claimRef, uid } }, 'Bound', { finalizers });
+};
+
 const attached = (rig: ExplainRig): void => {
   rig.add('attachments', {
     metadata: { name: 'csi-1' },
@@ -36,6 +43,8 @@ const earlierCallText = (end: string): string =>
 const rows: readonly {
   name: string;
   arrange: (rig: ExplainRig) => void;
+  /** How much later somebody asks. */
+  laterMs?: number;
   verdict: Verdict;
   cause: Cause;
   says: RegExp;
@@ -49,7 +58,7 @@ const rows: readonly {
   },
   {
     name: 'a bound volume',
-    arrange: (rig) => rig.addVolume('v', { claimRef }, 'Bound'),
+    arrange: (rig) => bound(rig),
     verdict: 'bound',
     cause: 'in-use',
     says: /Claim ns1\/c is bound to it/,
@@ -57,7 +66,7 @@ const rows: readonly {
   {
     name: 'a bound volume that is being deleted',
     arrange(rig) {
-      rig.addVolume('v', { claimRef }, 'Bound', { finalizers: ['kubernetes.io/pv-protection'] });
+      bound(rig);
       rig.delete('volumes', 'v');
     },
     verdict: 'stuck',
@@ -295,14 +304,14 @@ const rows: readonly {
     says: /Last error: on fire/,
   },
   {
-    name: 'a volume whose deletion failed for good',
+    name: 'a volume of a CSI driver that is Failed',
     arrange(rig) {
       rig.addProvisioner();
       rig.addVolume('v', { claimRef }, 'Failed');
     },
     verdict: 'stuck',
     cause: 'delete-error',
-    says: /failed, and is not retried/,
+    says: /^The volume is Failed, and its provisioner deletes only those that are Released/,
   },
   {
     name: 'a driver that nobody has installed',
@@ -386,18 +395,19 @@ const rows: readonly {
       rig.addVolume('v', { claimRef, persistentVolumeReclaimPolicy: 'Retain' }, 'Released', { finalizers });
       rig.delete('volumes', 'v');
     },
+    laterMs: 5 * minute,
     verdict: 'stuck',
     cause: 'deleting',
-    says: /held by external-attacher\/d-example-com/,
+    says: /only held by external-attacher\/d-example-com of the driver's external-attacher/,
   },
 ];
 
 describe('why of a volume', () => {
-  for (const { name, arrange, verdict, cause, says } of rows) {
+  for (const { name, arrange, laterMs = 0, verdict, cause, says } of rows) {
     test(`names ${cause} for ${name}`, async () => {
       await using rig = await ExplainRig.start();
       arrange(rig);
-      const explanation = await rig.explain({ volume: 'v' });
+      const explanation = await rig.explain({ volume: 'v' }, { laterMs });
       assert.deepEqual(
         { verdict: explanation.verdict, cause: explanation.cause },
         { verdict, cause },

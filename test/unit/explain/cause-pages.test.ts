@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { causes, type Cause } from '../../../src/explain/causes/cause.ts';
+import { knownFinalizers } from '../../../src/explain/known-finalizers.ts';
 import { failureMeaning, waitMeaning } from '../../../src/explain/causes/causes.ts';
 
 const read = (name: string): string => readFileSync(path.join(import.meta.dirname, '../../../docs', name), 'utf8');
@@ -31,6 +32,19 @@ function rowsWithCause(page: string): { texts: string[]; cause: string }[] {
 test('docs/why.md has a row for each cause, and no other', () => {
   const told = [...read('why.md').matchAll(/^\| `([a-z][a-z-]+)` +\|/gm)].map(([, cause = '']) => cause);
   assert.deepEqual([...new Set(told)].toSorted(), [...causes].toSorted());
+});
+
+test('docs/why.md has a row for each known finalizer, its owner and when it goes', () => {
+  const [, section = ''] = read('why.md').split('## Finalizers\n');
+  const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| `([^`]+)` +\| (.*?) +\| (.*?) +\|$/gm)];
+  assert.deepEqual(
+    rows.map(([, finalizer, owner, removed]) => ({ finalizer, owner, removed })),
+    knownFinalizers.map(({ prefix = '', suffix = '', owner, removed }) => ({
+      finalizer: prefix.endsWith('/') ? `${prefix}...` : prefix === '' ? `...${suffix}` : prefix,
+      owner,
+      removed,
+    })),
+  );
 });
 
 describe('docs/troubleshooting.md', () => {

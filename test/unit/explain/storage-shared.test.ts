@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkSharedStorage } from '../../../src/explain/causes/deletion.ts';
+import { checkSharedStorage } from '../../../src/explain/causes/volume-deletion.ts';
 
 function cureFor(other: string): string | undefined {
   const text = `persistentvolume a has the same storage as persistentvolume ${other}, which is being deleted, too`;

@@ -1,0 +1,150 @@
+/** The volume is attached to a node: storage that may still be in use is not deleted. Who has to detach it, and whether that is late. */
+import { shellCommand } from '../../base/shell-word.ts';
+import type { Attachment, ClusterNode } from '../cluster-objects.ts';
+import { found, type Reading } from '../cluster-reader.ts';
+import type { Finding } from '../explanation.ts';
+import { attacherPrefix, finalizerCure } from '../known-finalizers.ts';
+import { deletionHistory } from '../provisioning-events.ts';
+import { durationText } from '../time-text.ts';
+import { isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
+
+/** From then on kube-controller-manager detaches also what a node that is not ready may still have mounted, in milliseconds. */
+const forcedMs = 6 * 60_000;
+/** Usually it takes seconds to detach a volume, in milliseconds. */
+const usualMs = 2 * 60_000;
+/** Some storage systems take minutes, in milliseconds. */
+const detachMs = 5 * 60_000;
+
+/** What holds one attachment, and what to do. */
+interface Hold {
+  isLate: boolean;
+  /** A sentence without its full stop. */
+  why: string;
+  cure: string;
+}
+
+export function checkAttachments(facts: VolumeFacts): Finding | undefined {
+  const { volume, attachments } = facts;
+  if (attachments === undefined) return undefined;
+  if (attachments.kind === 'unreadable') return { state: 'unknown', detail: attachments.why };
+  const own = attachments.kind === 'found' ? attachments.value : [];
+  if (own.length === 0) return { state: 'ok', detail: 'it is attached to no node' };
+  const where = own.map(({ spec }) => spec?.nodeName ?? '').join(', ');
+  const isHeld = volume.metadata.finalizers?.some((each) => each.startsWith(attacherPrefix)) === true;
+  if (isToBeDeleted(volume) ? isPassedOver(facts) : !isHeld) {
+    return { state: 'ok', detail: `it is attached to node ${where}, which does not hold it` };
+  }
+  const names = own.map(({ metadata }) => metadata.name).join(', ');
+  const holds = own.map((each) => holdOf(each, facts));
+  const hold = holds.find(({ isLate }) => isLate) ?? holds[0];
+  if (hold === undefined) return undefined;
+  return {
+    state: hold.isLate ? 'stuck' : 'waiting',
+    cause: 'attached',
+    message: `The volume is still attached to node ${where} (VolumeAttachment ${names}). ${hold.why}.`,
+    cure: hold.cure,
+  };
+}
+
+/** A provisioner whose driver does not attach volumes has tried to delete the storage all the same. */
+function isPassedOver({ events }: VolumeFacts): boolean {
+  const { failed, postponed } = deletionHistory(found(events) ?? []);
+  if (failed === undefined || failed.text.includes(' attached ')) return false;
+  return failed.atMs > (postponed?.atMs ?? 0);
+}
+
+function holdOf(attachment: Attachment, facts: VolumeFacts): Hold {
+  return attachment.metadata.deletionTimestamp === undefined
+    ? holdByNode(attachment, facts)
+    : holdByAttacher(attachment, facts);
+}
+
+/** It is being detached: the driver's external-attacher has to say that it is done. */
+function holdByAttacher({ metadata, spec, status }: Attachment, { nowMs }: VolumeFacts): Hold {
+  const { name, deletionTimestamp = '', finalizers = [] } = metadata;
+  const attacher = spec?.attacher ?? '';
+  const sinceMs = nowMs - Date.parse(deletionTimestamp);
+  const own = finalizers.find((each) => each.startsWith(attacherPrefix)) ?? finalizers[0] ?? '';
+  const held = { kind: 'volumeattachment', name, finalizers } as const;
+  const error = status?.detachError?.message ?? '';
+  if (error !== '') {
+    return {
+      isLate: sinceMs > usualMs,
+      why: `Detaching it has failed for ${durationText(sinceMs)}, and is tried again. Last error: ${error}`,
+      cure: `See the log of the driver ${attacher}. If the storage no longer has the volume or the node, so that nothing is left to detach: ${removal(held, own)}`,
+    };
+  }
+  const isLate = sinceMs > detachMs;
+  return {
+    isLate,
+    why: `The external-attacher of ${attacher} has to detach it, since ${durationText(sinceMs)}`,
+    cure: isLate ? finalizerCure(held, own) : 'Nothing: it takes a moment',
+  };
+}
+
+function removal(
+  object: { kind: 'volumeattachment'; name: string; finalizers: readonly string[] },
+  own: string,
+): string {
+  return finalizerCure(object, own).replace(/^.*: (?=kubectl)/, '');
+}
+
+/** kube-controller-manager has to begin: it waits until the node no longer has the volume mounted. */
+function holdByNode({ metadata, spec }: Attachment, { volume, attachedNodes = [], nowMs }: VolumeFacts): Hold {
+  const name = spec?.nodeName ?? '';
+  const reading = attachedNodes.find((each) => each.name === name)?.reading;
+  const agoMs = nowMs - leftAtMs(volume, nowMs);
+  const remove = shellCommand(['kubectl', 'delete', 'volumeattachment', metadata.name]) ?? '';
+  const node = found(reading);
+  if (node === undefined || !isReady(node)) {
+    const isLate = agoMs > forcedMs + usualMs;
+    const what = nodeText(reading);
+    return {
+      isLate,
+      why: isLate
+        ? `${what}, and kube-controller-manager has not detached it ${durationText(agoMs)} after the volume was released`
+        : `${what}: kube-controller-manager detaches it six minutes after the last Pod is gone`,
+      cure: isLate
+        ? `If the machine is off or gone, so that it cannot write to the volume any more: ${remove}`
+        : 'Nothing so far; sooner if the machine is certainly off: taint the node with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute',
+    };
+  }
+  const isLate = agoMs > usualMs;
+  if (isMounted(node, volume.spec.csi)) {
+    return {
+      isLate,
+      why: 'The kubelet of the node says that it still uses the volume (status.volumesInUse)',
+      cure: `See which Pods are left there, and the log of its kubelet: kubectl get pods --all-namespaces --field-selector spec.nodeName=${name}`,
+    };
+  }
+  return {
+    isLate,
+    why: isLate
+      ? `Its kubelet no longer uses it, and kube-controller-manager has not detached it for ${durationText(agoMs)}`
+      : 'kube-controller-manager detaches it in a moment',
+    cure: isLate
+      ? `Check that kube-controller-manager runs, and that no Pod there uses the volume. Then: ${remove}`
+      : 'Nothing: it takes a moment',
+  };
+}
+
+function nodeText(reading: Reading<ClusterNode> | undefined): string {
+  if (reading?.kind === 'missing') return 'The node does not exist';
+  if (reading?.kind === 'found') return 'The node is not ready';
+  return `How the node is cannot be seen${reading === undefined ? '' : ` (${reading.why})`}`;
+}
+
+function isReady({ status }: ClusterNode): boolean {
+  return status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+}
+
+/** By the name under which the kubelet reports a CSI volume. */
+function isMounted({ status }: ClusterNode, csi: { driver: string; volumeHandle: string } | undefined): boolean {
+  if (csi === undefined) return false;
+  return status?.volumesInUse?.includes(`kubernetes.io/csi/${csi.driver}^${csi.volumeHandle}`) === true;
+}
+
+/** When its claim was gone; now, where that is not known. */
+export function leftAtMs({ status, metadata }: VolumeFacts['volume'], nowMs: number): number {
+  return Date.parse(status?.lastPhaseTransitionTime ?? metadata.deletionTimestamp ?? '') || nowMs;
+}
