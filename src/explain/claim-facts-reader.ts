@@ -26,6 +26,7 @@ import {
   snapshots,
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
+import { cloningProtection } from './known-finalizers.ts';
 import {
   type PodFacts,
   readConsumers,
@@ -37,6 +38,7 @@ import {
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 import { type History, provisioningHistory } from './provisioning-events.ts';
 import { signOfLifeMs } from './serving.ts';
+import { needsExisting, readStaticVolumes, type StaticVolumes } from './static-volumes.ts';
 
 /** The data source of a claim, with its defaults. */
 export interface SourceReference {
@@ -54,6 +56,8 @@ export interface ClaimFacts extends PodFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
   claim: PersistentVolumeClaim;
+  /** Existing ones, of a claim for which none is provisioned. */
+  staticVolumes?: StaticVolumes | undefined;
   /** About the claim. */
   events?: Reading<ClusterEvent[]> | undefined;
   /** Absent where the claim names none. */
@@ -110,7 +114,12 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
   const { reader, now } = options;
   const { uid = '', deletionTimestamp } = claim.metadata;
   if (deletionTimestamp !== undefined) {
-    return { claim, ...(await readHolders(claim, reader)), nowMs: now() };
+    const isCloned = claim.metadata.finalizers?.includes(cloningProtection) === true;
+    const [holders, about] = await Promise.all([
+      readHolders(claim, reader),
+      isCloned ? readEvents(claim, reader) : undefined,
+    ]);
+    return { claim, ...holders, events: about, nowMs: now() };
   }
   const name = className(claim);
   const asked = requestedProvisioner(claim) === undefined ? '' : provisionerOf(claim, undefined);
@@ -120,8 +129,24 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
     asked === '' ? undefined : readProvisioner(asked, reader),
   ]);
   const facts = { claim, storageClass, volume, provisioner: early };
-  const further = isSettled(facts) ? {} : await readFurther(facts, options);
-  return { ...facts, ...further, nowMs: now() };
+  const [further, existing] = await Promise.all([
+    isSettled(facts) ? {} : readFurther(facts, options),
+    readExisting(facts, reader),
+  ]);
+  return { ...facts, ...further, ...existing, nowMs: now() };
+}
+
+/** Existing volumes, for a claim that only such a one can serve; of one that it names what kube-controller-manager says. */
+async function readExisting(
+  { claim, storageClass, volume }: Omit<ClaimFacts, 'nowMs'>,
+  reader: ClusterReader,
+): Promise<Pick<ClaimFacts, 'staticVolumes' | 'events'>> {
+  if (namesVolume(claim)) {
+    return volume?.kind === 'unreadable' ? { events: await readEvents(claim, reader) } : {};
+  }
+  if (volume?.kind === 'found' || !needsExisting(claim, storageClass)) return {};
+  const withHosts = waitsForConsumer(claim, found(storageClass));
+  return { staticVolumes: await readStaticVolumes(claim, { reader, withHosts }) };
 }
 
 /** Of a bound claim: a Pod that uses it and does not start, else its volume, and the node that was selected for it. */

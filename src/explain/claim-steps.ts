@@ -4,22 +4,17 @@ import { className } from '../provision/claim/claim-fields.ts';
 import { attempts, type FailedAttempt } from './attempts.ts';
 import { checkHangingPod, checkPodsReadable, checkUnhindered } from './causes/bound.ts';
 import { waitMeaning } from './causes/causes.ts';
+import { checkBinding, checkBound, checkLost, checkNameTaken, checkSucceeded } from './causes/claim.ts';
+import { checkClassExists, checkNamesClass, checkUnreadClass } from './causes/class.ts';
+import { checkClaimDeleted } from './causes/deletion.ts';
 import {
-  checkBinding,
-  checkBound,
-  checkLost,
-  checkNamedVolume,
-  checkNameTaken,
-  checkSucceeded,
-} from './causes/claim.ts';
-import {
-  checkClassExists,
+  checkClassOfVolumes,
   checkEmptyClass,
   checkHasProvisioner,
-  checkNamesClass,
+  checkNamedVolume,
   checkSelector,
-} from './causes/class.ts';
-import { checkClaimDeleted } from './causes/deletion.ts';
+  checkStaticConsumer,
+} from './causes/fitting-volume.ts';
 import { checkFailed, checkSecret } from './causes/failure.ts';
 import {
   checkAllowedTopologies,
@@ -61,9 +56,15 @@ const steps: readonly { step: string; checks: readonly ClaimCheck[] }[] = [
     step: 'volume',
     checks: [checkBound, checkNamedVolume, volumeUnread, checkNameTaken, checkAttributesBind, checkBinding],
   },
-  { step: 'class', checks: [checkNamesClass, checkEmptyClass, checkClassExists, classExists] },
+  {
+    step: 'class',
+    checks: [checkNamesClass, checkEmptyClass, checkClassOfVolumes, checkUnreadClass, checkClassExists, classExists],
+  },
   { step: 'topology', checks: [checkAllowedTopologies] },
-  { step: 'consumer', checks: [checkConsumerReadable, checkHasProvisioner, checkHasConsumer, checkConsumer] },
+  {
+    step: 'consumer',
+    checks: [checkConsumerReadable, checkHasProvisioner, checkHasConsumer, checkStaticConsumer, checkConsumer],
+  },
   { step: 'node', checks: [checkNode] },
   { step: 'selector', checks: [checkSelector] },
   { step: 'hand-over', checks: [checkHandOver] },

@@ -40,7 +40,7 @@ export interface History {
 }
 
 /** Of kube-controller-manager, which is the provisioner of in-tree plugins. */
-const binder = 'persistentvolume-controller';
+export const binder = 'persistentvolume-controller';
 /** Components of Kubernetes itself, whose events use the same reasons. */
 const notProvisioners = new Set([binder, 'default-scheduler', 'volume_expand']);
 
@@ -102,6 +102,6 @@ function firstMs(event: ClusterEvent): number {
   return Date.parse(event.firstTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '') || 0;
 }
 
-function componentOf({ source, reportingComponent }: ClusterEvent): string {
+export function componentOf({ source, reportingComponent }: ClusterEvent): string {
   return source?.component || (reportingComponent ?? '');
 }

@@ -2,7 +2,8 @@
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import type { Cause, CauseDefinition } from './cause.ts';
 import { nameTaken } from './claim.ts';
-import { classNotFound, classParameters, noClass, selector } from './class.ts';
+import { classNotFound, classParameters, noClass } from './class.ts';
+import { selector } from './fitting-volume.ts';
 import {
   apiServer,
   driverError,

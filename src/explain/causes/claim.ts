@@ -1,14 +1,15 @@
 /** The claim and its volume: whether both exist, and whether they belong together. */
-import { quantityBytes } from '../../base/quantity.ts';
 import { shellWord } from '../../base/shell-word.ts';
-import { className } from '../../provision/claim/claim-fields.ts';
-import { betaStorageClassKey } from '../../provision/keys.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
+import { namesVolume } from '../../provision/claim/claim-fields.ts';
+import type { PersistentVolume } from '../../provision/objects.ts';
 import { attempts } from '../attempts.ts';
+import { binderWords } from '../binder-words.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found, type Reading } from '../cluster-reader.ts';
-import type { Finding } from '../explanation.ts';
-import { durationText } from '../time-text.ts';
+import type { Finding, Holding } from '../explanation.ts';
+import { controllerLateMs, controllerManagerCure } from '../known-finalizers.ts';
+import { differences, volumePatch } from '../static-volumes.ts';
+import { durationText, lastChangeMs } from '../time-text.ts';
 import { defineCause } from './cause.ts';
 
 /** Of a claim that was not found, or could not be read. */
@@ -65,76 +66,47 @@ function excludes(volume: PersistentVolume | undefined, labels: Record<string, s
   );
 }
 
-/** The claim was bound to a volume that is gone. */
-export function checkLost({ claim }: ClaimFacts): Finding | undefined {
+/** The claim was bound to a volume that is gone, or that names another claim, or another UID (`syncBoundClaim` of kube-controller-manager). */
+export function checkLost(facts: ClaimFacts): Finding | undefined {
+  const { claim, volume, events, nowMs } = facts;
   if (claim.status?.phase !== 'Lost') return undefined;
-  return {
-    state: 'stuck',
-    cause: 'lost',
-    message: `The PersistentVolume ${claim.spec.volumeName ?? ''} to which the claim was bound is gone, or belongs to another claim.`,
-    cure: 'The data may still be in the storage: create a PersistentVolume of this name for it. Otherwise recreate the claim',
-  };
-}
-
-/** The claim names a volume that is missing, that another claim has, or that does not fit. */
-export function checkNamedVolume({ claim, volume }: ClaimFacts): Finding | undefined {
-  const { volumeName: name = '' } = claim.spec;
-  if (name === '') return undefined;
-  const held = { state: 'stuck', cause: 'waits-for-volume' } as const;
-  if (volume?.kind === 'unreadable') {
-    return { state: 'unknown', detail: `the claim names PersistentVolume ${name}: ${volume.why}`, ends: true };
-  }
+  const held = { state: 'stuck', cause: 'lost' } as const;
+  const { volumeName = '' } = claim.spec;
   const existing = found(volume);
+  const claimRef = existing?.spec.claimRef;
   if (existing === undefined) {
+    const other = volume?.kind === 'missing' ? '' : ', or belongs to another claim';
+    const words = binderWords(events, ['ClaimLost', 'ClaimMisbound'], nowMs, Infinity);
     return {
       ...held,
-      message: `The claim names PersistentVolume ${name}, which does not exist.`,
-      cure: 'Create that volume, or recreate the claim without spec.volumeName',
+      message: `The PersistentVolume ${volumeName} to which the claim was bound is gone${other}.${words === undefined ? '' : ` ${words}`}`,
+      cure: 'The data may still be in the storage: create a PersistentVolume of this name for it, and the claim is bound again. Otherwise recreate the claim',
     };
   }
-  const { claimRef } = existing.spec;
-  const isForClaim = claimRef === undefined || refersTo(claimRef, claim);
-  if (!isForClaim) {
-    const stale = claimRef.namespace === claim.metadata.namespace && claimRef.name === claim.metadata.name;
+  const { namespace, name, uid = '' } = claim.metadata;
+  if (claimRef !== undefined && (claimRef.namespace !== namespace || claimRef.name !== name)) {
     return {
       ...held,
-      message: `The claim names PersistentVolume ${name}, which is ${existing.status?.phase ?? 'taken'} for ${stale ? 'an earlier claim of the same name' : `claim ${claimRef.namespace ?? ''}/${claimRef.name ?? ''}`}.`,
-      cure: stale
-        ? `If its data is to be used again: kubectl patch pv ${name} --type=json -p '[{"op":"remove","path":"/spec/claimRef/uid"}]'`
-        : 'Recreate the claim for another volume',
+      message: `PersistentVolume ${volumeName}, to which the claim was bound, is reserved for claim ${claimRef.namespace ?? ''}/${claimRef.name ?? ''}.`,
+      cure: 'Recreate the claim for another volume',
     };
   }
-  // the binder does not compare a volume that names the claim
-  const misfit = claimRef === undefined ? whyUnfit(claim, existing) : undefined;
-  if (misfit !== undefined) {
+  if (claimRef !== undefined && claimRef.uid !== uid) {
     return {
       ...held,
-      message: `The claim names PersistentVolume ${name}, which does not fit: ${misfit}.`,
-      cure: 'Recreate the claim so that it fits, or name another volume',
+      message: `PersistentVolume ${volumeName} is bound to an earlier claim of the same name, as its UID (spec.claimRef.uid) says: the claim was restored, or recreated with the annotations of the earlier one.`,
+      cure: `If the data of the volume is for this claim: ${volumePatch(volumeName, { spec: { claimRef: { uid } } })}`,
     };
   }
-  return undefined;
+  return { ...held, ...boundAgain(facts, existing) };
 }
 
-function refersTo(ref: { namespace?: string; name?: string; uid?: string }, claim: PersistentVolumeClaim): boolean {
-  const { namespace, name, uid } = claim.metadata;
-  return ref.namespace === namespace && ref.name === name && (ref.uid === undefined || ref.uid === uid);
-}
-
-/** As the binder compares them (Kubernetes page "Persistent Volumes", "Binding"). */
-function whyUnfit(claim: PersistentVolumeClaim, { metadata, spec }: PersistentVolume): string | undefined {
-  if (metadata.deletionTimestamp !== undefined) return 'it is being deleted';
-  const requested = claim.spec.resources?.requests?.['storage'] ?? 0;
-  const offered = spec.capacity?.['storage'] ?? 0;
-  if (quantityBytes(offered) < quantityBytes(requested))
-    return `it has ${offered}, and the claim requests ${requested}`;
-  const missing = (claim.spec.accessModes ?? []).filter((mode) => spec.accessModes?.includes(mode) !== true);
-  if (missing.length > 0) return `it does not offer ${missing.join(', ')}`;
-  const modes = [claim.spec.volumeMode ?? 'Filesystem', spec.volumeMode ?? 'Filesystem'];
-  if (modes[0] !== modes[1]) return `its volumeMode is ${modes[1] ?? ''}, and the claim requests ${modes[0] ?? ''}`;
-  const ofVolume = metadata.annotations?.[betaStorageClassKey] ?? spec.storageClassName ?? '';
-  const ofClaim = className(claim);
-  return ofVolume === ofClaim ? undefined : `its class is "${ofVolume}", and the claim's is "${ofClaim}"`;
+/** kube-controller-manager looks at the claim again every few seconds. */
+function boundAgain({ nowMs }: ClaimFacts, volume: PersistentVolume): Pick<Holding, 'state' | 'message' | 'cure'> {
+  const isLate = nowMs - lastChangeMs(volume) > controllerLateMs;
+  const message = `PersistentVolume ${volume.metadata.name} exists, and kube-controller-manager has not bound the claim to it again yet.`;
+  if (!isLate) return { state: 'waiting', message, cure: 'Nothing: it takes a moment' };
+  return { state: 'stuck', message, cure: controllerManagerCure };
 }
 
 const takenCure = 'Delete that PersistentVolume if nobody uses it, or recreate the claim';
@@ -172,14 +144,13 @@ export function checkNameTaken({ claim, volume }: ClaimFacts): Finding | undefin
 }
 
 /** Of a claim with a volume, to which kube-controller-manager has not bound it yet. */
-const bindingCure =
-  'Usually nothing: it takes a moment. If it stays like this, check that kube-controller-manager runs';
+const bindingCure = 'Usually nothing: it takes a moment';
 
 /** To be called once the volume of the claim is known to be the right one. */
-export function checkBinding({ volume }: ClaimFacts): Finding | undefined {
+export function checkBinding({ claim, volume, nowMs }: ClaimFacts): Finding | undefined {
   const existing = found(volume);
   if (existing === undefined) return undefined;
-  const { name, deletionTimestamp } = existing.metadata;
+  const { name, deletionTimestamp, creationTimestamp } = existing.metadata;
   if (deletionTimestamp !== undefined) {
     return {
       state: 'waiting',
@@ -188,11 +159,24 @@ export function checkBinding({ volume }: ClaimFacts): Finding | undefined {
       cure: `Usually nothing: another one is provisioned once it is gone. See why it stays: csi-provisioner why pv/${name}`,
     };
   }
+  const base = `PersistentVolume ${name} exists for the claim, and kube-controller-manager has not bound them yet.`;
+  // of a volume that the claim names the binder compares nothing; a cached one is not whole
+  const isCompared = !namesVolume(claim) && existing.spec.capacity !== undefined;
+  const lacks = isCompared ? differences(claim, existing) : [];
+  if (lacks.length > 0) {
+    return {
+      state: 'stuck',
+      cause: 'volume-made',
+      message: `${base} They will not be bound: ${lacks.map(({ text }) => text).join('; ')}.`,
+      cure: `Its provisioner has created what the claim does not ask for: report that to its maintainers. If nothing is stored on it yet, another one is provisioned after: kubectl delete pv ${name}`,
+    };
+  }
+  const isLate = nowMs - Date.parse(creationTimestamp ?? '') > controllerLateMs;
   return {
-    state: 'waiting',
+    state: isLate ? 'stuck' : 'waiting',
     cause: 'volume-made',
-    message: `PersistentVolume ${name} exists for the claim, and kube-controller-manager has not bound them yet.`,
-    cure: bindingCure,
+    message: base,
+    cure: isLate ? controllerManagerCure : bindingCure,
   };
 }
 
@@ -200,10 +184,11 @@ export function checkBinding({ volume }: ClaimFacts): Finding | undefined {
 export function checkSucceeded(facts: ClaimFacts): Finding | undefined {
   const { succeeded, failed, started } = attempts(facts);
   if (succeeded === undefined || succeeded.atMs < Math.max(failed?.atMs ?? 0, started?.atMs ?? 0)) return undefined;
+  const isLate = facts.nowMs - succeeded.atMs > controllerLateMs;
   return {
-    state: 'waiting',
+    state: isLate ? 'stuck' : 'waiting',
     cause: 'volume-made',
     message: `The provisioner created the volume ${durationText(facts.nowMs - succeeded.atMs)} ago, and kube-controller-manager has not bound it yet. (${succeeded.text})`,
-    cure: bindingCure,
+    cure: isLate ? controllerManagerCure : bindingCure,
   };
 }

@@ -1,7 +1,8 @@
-/** The StorageClass of the claim: whether it exists, and whether volumes are provisioned for such a claim. */
-import { className } from '../../provision/claim/claim-fields.ts';
+/** The StorageClass of the claim: whether it exists, and whether its parameters are right. */
+import { className, requestedProvisioner } from '../../provision/claim/claim-fields.ts';
 import { betaStorageClassKey } from '../../provision/keys.ts';
-import { type ClaimFacts, waitsForConsumer } from '../claim-facts-reader.ts';
+import { binderWords } from '../binder-words.ts';
+import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { defineCause } from './cause.ts';
@@ -30,6 +31,25 @@ export function checkNamesClass({ claim }: ClaimFacts): Finding | undefined {
   };
 }
 
+/** What kube-controller-manager says of a class that may not be read here. */
+export function checkUnreadClass({ claim, storageClass, events, nowMs }: ClaimFacts): Finding | undefined {
+  if (storageClass?.kind !== 'unreadable' || requestedProvisioner(claim) !== undefined) return undefined;
+  const missing = binderWords(events, ['ProvisioningFailed'], nowMs);
+  if (missing?.includes(`"${className(claim)}" not found`) === true) {
+    return { state: 'stuck', cause: 'class-not-found', message: missing, cure: missingCure };
+  }
+  const unused = binderWords(events, ['WaitForFirstConsumer'], nowMs);
+  const used = binderWords(events, ['WaitForPodScheduled'], nowMs);
+  if (used !== undefined) return { state: 'unknown', detail: `${storageClass.why}. ${used}`, ends: true };
+  if (unused === undefined) return undefined;
+  return {
+    state: 'waiting',
+    cause: 'waits-for-consumer',
+    message: unused,
+    cure: 'Nothing: the volume is provisioned once a Pod uses the claim',
+  };
+}
+
 const missingCure = 'Create the class, or recreate the claim with another class';
 
 /** The claim names a StorageClass that does not exist. */
@@ -47,50 +67,6 @@ export function checkClassExists({ claim, storageClass }: ClaimFacts): Finding |
     cause: 'class-not-found',
     message: `StorageClass ${className(claim)} does not exist.`,
     cure: missingCure,
-  };
-}
-
-/** For classes of this provisioner no volumes are provisioned. */
-const noProvisioner = 'kubernetes.io/no-provisioner';
-
-export function checkEmptyClass({ claim }: ClaimFacts): Finding | undefined {
-  if (className(claim) !== '') return undefined;
-  return staticOnly('The claim has storageClassName "", so no volume is provisioned for it.');
-}
-
-/** A class without a provisioner that also waits for a Pod is explained by that Pod. */
-export function checkHasProvisioner({ claim, storageClass }: ClaimFacts): Finding | undefined {
-  const ofClass = found(storageClass);
-  if (ofClass?.provisioner !== noProvisioner || waitsForConsumer(claim, ofClass)) return undefined;
-  return staticOnly(`The class has the provisioner ${noProvisioner}, which provisions no volumes.`);
-}
-
-/** An administrator creates the volumes of the class (Kubernetes page "Storage Classes", "Local"). */
-function staticOnly(message: string): Finding {
-  return {
-    state: 'stuck',
-    cause: 'static-class',
-    message: `${message} It waits for an existing PersistentVolume that fits.`,
-    cure: 'Create a PersistentVolume of this class that fits, or recreate the claim with another class',
-  };
-}
-
-const selectorCure = 'Recreate the claim without spec.selector, or create a PersistentVolume that fits it';
-
-/** No volume is provisioned for a claim with a selector: it can only be bound to an existing volume. */
-export const selector = defineCause({
-  name: 'selector',
-  failures: [{ pattern: /^claim Selector is not supported/, cure: selectorCure }],
-});
-
-export function checkSelector({ claim }: ClaimFacts): Finding | undefined {
-  if (claim.spec.selector === undefined) return undefined;
-  return {
-    state: 'stuck',
-    cause: 'selector',
-    message:
-      'The claim has a selector, which matches existing volumes only. None of them fits, and no volume is provisioned for such a claim.',
-    cure: selectorCure,
   };
 }
 

@@ -1205,4 +1205,78 @@ describe('why of a claim without the right', () => {
     );
     assert.equal((await rig.explain()).cause, 'secret-missing');
   });
+
+  const binder = { component: 'persistentvolume-controller' };
+
+  test('to get persistentvolumes still has what kube-controller-manager says of the one that the claim names', async () => {
+    await using rig = await ExplainRig.start();
+    const claim = rig.addClaim({ volumeName: 'v' }, notHandedOver);
+    rig.forbid('get', 'persistentvolumes');
+    assert.equal((await rig.explain()).cause, null);
+    rig.addEvent(claim, 'FailedBinding', 'volume "v" already bound to a different claim.', binder);
+    const { verdict, cause, message } = await rig.explain();
+    assert.deepEqual({ verdict, cause }, { verdict: 'stuck', cause: 'waits-for-volume' });
+    assert.match(
+      message,
+      /^The claim names PersistentVolume v\. kube-controller-manager \d s ago: volume "v" already bound to/,
+    );
+    assert.equal(
+      (await rig.explain({ claim: 'c' }, { laterMs: 10 * minute })).cause,
+      null,
+      'it would have repeated it',
+    );
+  });
+
+  test('to get persistentvolumes still has what kube-controller-manager said of a lost claim', async () => {
+    await using rig = await ExplainRig.start();
+    const claim = rig.addClaim({ volumeName: 'v' }, { phase: 'Lost' });
+    const text = 'Two claims are bound to the same volume, this one is bound incorrectly';
+    rig.addEvent(claim, 'ClaimMisbound', text, { ...binder, msAgo: 50 * minute });
+    rig.forbid('get', 'persistentvolumes');
+    const { cause, message } = await rig.explain();
+    assert.equal(cause, 'lost');
+    assert.match(
+      message,
+      /, or belongs to another claim\. kube-controller-manager 50 min ago: Two claims are bound to/,
+    );
+  });
+
+  for (const { reason, message, verdict, cause } of [
+    {
+      reason: 'ProvisioningFailed',
+      message: 'storageclass.storage.k8s.io "sc" not found',
+      verdict: 'stuck',
+      cause: 'class-not-found',
+    },
+    {
+      reason: 'WaitForFirstConsumer',
+      message: 'waiting for first consumer to be created before binding',
+      verdict: 'waiting',
+      cause: 'waits-for-consumer',
+    },
+    {
+      reason: 'WaitForPodScheduled',
+      message: 'waiting for pod p to be scheduled',
+      verdict: 'unknown',
+      cause: null,
+    },
+  ]) {
+    test(`to get storageclasses still has the words of kube-controller-manager after ${reason}`, async () => {
+      await using rig = await ExplainRig.start();
+      rig.addEvent(rig.addClaim({}, notHandedOver), reason, message, binder);
+      rig.forbid('get', 'storageclasses');
+      const explanation = await rig.explain();
+      assert.deepEqual({ verdict: explanation.verdict, cause: explanation.cause }, { verdict, cause });
+      assert.ok(explanation.message.includes(message), explanation.message);
+    });
+  }
+
+  test('to list persistentvolumes says that the existing ones cannot be seen', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClaim({ storageClassName: '' }, notHandedOver);
+    rig.forbid('list', 'persistentvolumes');
+    const { cause, message } = await rig.explain();
+    assert.equal(cause, 'static-class');
+    assert.match(message, /which there are cannot be seen: the permission to list persistentvolumes is missing\.$/);
+  });
 });
