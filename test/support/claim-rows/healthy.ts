@@ -234,6 +234,30 @@ export const healthy: readonly Row[] = [
 
   // existing volumes
   {
+    title: 'a claim of a class without a provisioner, and a volume that fits',
+    async arrange(world) {
+      await world.addClass({ provisioner: 'kubernetes.io/no-provisioner' });
+      await world.addVolume();
+      await world.addClaim();
+    },
+    recorded: (world) =>
+      world.patch({ kind: 'volume', name: world.name('volume') }, { status: { phase: 'Available' } }),
+    healthy: ['volume-made', 'bound'],
+    ends: 'bound',
+  },
+  {
+    title: 'a volume that nobody has claimed and that is being deleted',
+    arrange: (world) => world.addVolume(),
+    async recorded(world) {
+      await world.patch({ kind: 'volume', name: world.name('volume') }, { status: { phase: 'Available' } });
+      await world.remove({ kind: 'volume', name: world.name('volume') });
+    },
+    cluster: (world) => world.remove({ kind: 'volume', name: world.name('volume') }),
+    object: (world) => `pv/${world.name('volume')}`,
+    healthy: ['retained', 'deleting', 'not-found'],
+    ends: 'gone',
+  },
+  {
     title: 'a claim that names an existing volume which names the claim',
     async arrange(world) {
       const claimRef = { namespace: world.namespace, name: 'c' };
@@ -302,8 +326,8 @@ export const healthy: readonly Row[] = [
       await world.patch({ kind: 'pod', name: 'misfit' }, { status: { phase: 'Pending', conditions } });
       await world.patch(pod, { status: { phase: 'Pending' } });
     },
-    cluster: { not: 'the Pod that fits no node is not healthy: once the claim is bound, that is said' },
-    healthy: ['waits-for-consumer'],
+    healthy: ['waits-for-consumer', ...waitsForBinding],
+    ends: 'bound',
   },
   {
     title: 'a claim for which a node was chosen a moment ago',
