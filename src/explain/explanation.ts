@@ -1,5 +1,6 @@
 /** What an explanation consists of: the steps of a claim or volume, and the first that it waits for. */
 import type { Cause } from './causes/cause.ts';
+import { rulesToRead } from './missing-right.ts';
 
 /**
  * - `bound`: the claim has its volume; of a volume: nothing is to be deleted.
@@ -108,11 +109,15 @@ function firstFinding<Facts>(facts: Facts, checks: readonly Check<Facts>[]): Fin
 
 function nothingFound(steps: readonly Step[]): Pick<Explanation, 'verdict' | 'cause' | 'message' | 'cure'> {
   const unread = steps.filter(({ state }) => state === 'unknown').map(({ detail }) => detail);
+  const rules = rulesToRead(unread);
   return {
     verdict: 'unknown',
     cause: null,
     message: `What it waits for cannot be seen: ${unread.join('; ')}`,
-    cure: 'Run it again once that can be read; docs/why.md lists all permissions that it needs',
+    cure:
+      rules.length === 0
+        ? 'Run it again once that can be read; docs/why.md lists all permissions that it needs'
+        : `Have these rules added to a role of yours, and run it again; docs/why.md lists all: ${rules.join(', ')}`,
   };
 }
 

@@ -1,5 +1,6 @@
 /** What texts of failures and waits mean: the causes, in the order in which their texts are compared. */
 import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { type MissingRight, missingRight, rightCure } from '../missing-right.ts';
 import type { Cause, CauseDefinition } from './cause.ts';
 import { nameTaken } from './claim.ts';
 import { classNotFound, classParameters, noClass } from './class.ts';
@@ -64,6 +65,21 @@ export interface KnownOfFailure {
 
 /** What a failed attempt means: `driver-error` for one that nothing else fits. */
 export function failureMeaning(text: string, known: KnownOfFailure = {}): Meaning {
+  const meaning = meaningOf(text, known);
+  const right = missingRight(text);
+  return right === undefined ? meaning : ofMissingRight(text, meaning, right);
+}
+
+/** A driver may lack a permission of its own; other causes name what the permission is for. */
+function ofMissingRight(text: string, { cause, cure }: Meaning, right: MissingRight): Meaning {
+  const granted = rightCure(right);
+  if (cause === 'secret-missing') return { cause, cure: `Whether the Secret exists is not known. ${granted}` };
+  const isOfDriver = /code = \w+ desc = /.test(text);
+  const isVague = vagueCauses.has(cause) || cause === 'source-missing';
+  return { cause: isVague && !isOfDriver ? 'rejected' : cause, cure: cause === 'no-capacity' ? cure : granted };
+}
+
+function meaningOf(text: string, known: KnownOfFailure): Meaning {
   const { facts } = known;
   const ofRequest = requestMeaning(text, known);
   if (ofRequest?.beatsTexts === true) return { cause: ofRequest.cause, cure: ofRequest.cure };
