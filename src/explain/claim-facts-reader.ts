@@ -27,6 +27,7 @@ import {
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { cloningProtection } from './known-finalizers.ts';
+import { type OtherClasses, readOtherClasses } from './other-classes.ts';
 import {
   type PodFacts,
   readConsumers,
@@ -62,6 +63,8 @@ export interface ClaimFacts extends PodFacts {
   events?: Reading<ClusterEvent[]> | undefined;
   /** Absent where the claim names none. */
   storageClass?: Reading<StorageClass> | undefined;
+  /** Read where the claim has no class, or one that does not exist. */
+  otherClasses?: OtherClasses | undefined;
   /** The volume that the claim names, else the one with the usual name. */
   volume?: Reading<PersistentVolume> | undefined;
   provisioner?: ProvisionerFacts | undefined;
@@ -129,11 +132,13 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
     asked === '' ? undefined : readProvisioner(asked, reader),
   ]);
   const facts = { claim, storageClass, volume, provisioner: early };
-  const [further, existing] = await Promise.all([
+  const lacksClass = !namesVolume(claim) && (name === '' || storageClass?.kind === 'missing');
+  const [further, existing, otherClasses] = await Promise.all([
     isSettled(facts) ? {} : readFurther(facts, options),
     readExisting(facts, reader),
+    lacksClass ? readOtherClasses(claim, reader) : undefined,
   ]);
-  return { ...facts, ...further, ...existing, nowMs: now() };
+  return { ...facts, ...further, ...existing, otherClasses, nowMs: now() };
 }
 
 /** Existing volumes, for a claim that only such a one can serve; of one that it names what kube-controller-manager says. */

@@ -13,6 +13,8 @@ export interface ProvisionerFacts {
   leases: Reading<Lease[]>;
   /** Read only where there is neither CSIDriver nor Lease. */
   csiNodes?: Reading<CsiNode[]> | undefined;
+  /** The names of all CSIDrivers; likewise. */
+  drivers?: Reading<string[]> | undefined;
 }
 
 /** In-tree plugins are part of kube-controller-manager. */
@@ -20,12 +22,17 @@ export function isInTree(provisioner: string): boolean {
   return provisioner.startsWith('kubernetes.io/');
 }
 
-/** Up to four requests; none for a plugin that is part of kube-controller-manager. */
+/** Up to five requests; none for a plugin that is part of kube-controller-manager. */
 export async function readProvisioner(name: string, reader: ClusterReader): Promise<ProvisionerFacts | undefined> {
   if (isInTree(name)) return undefined;
   const [driver, elections] = await Promise.all([reader.exists(csiDrivers, { name }), readLeases(name, reader)]);
   const unseen = driver.kind === 'missing' && found(elections)?.length === 0;
-  return { name, driver, leases: elections, ...(unseen && { csiNodes: await reader.list<CsiNode>(csiNodes) }) };
+  if (!unseen) return { name, driver, leases: elections };
+  const [registered, drivers] = await Promise.all([
+    reader.list<CsiNode>(csiNodes),
+    reader.pick<KubeObject, string>(csiDrivers, (each) => each.metadata.name),
+  ]);
+  return { name, driver, leases: elections, csiNodes: registered, drivers };
 }
 
 /** The sidecars name the Lease after the driver with dashes for all but letters and digits; other provisioners keep dots. */

@@ -1,10 +1,21 @@
 /** The StorageClass of the claim: whether it exists, and whether its parameters are right. */
+import { nearestName } from '../../base/near-name.ts';
 import { className, requestedProvisioner } from '../../provision/claim/claim-fields.ts';
 import { betaStorageClassKey } from '../../provision/keys.ts';
 import { binderWords } from '../binder-words.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
+import { withCommand } from '../cure-text.ts';
 import type { Finding } from '../explanation.ts';
+import {
+  classesText,
+  defaultClass,
+  defaultClassKey,
+  nearlyDefault,
+  otherClassCure,
+  recreationCommand,
+} from '../other-classes.ts';
+import { durationText, lastChangeMs } from '../time-text.ts';
 import { defineCause } from './cause.ts';
 
 /** The claim names no StorageClass, and none is the default. */
@@ -19,15 +30,61 @@ export const noClass = defineCause({
   ],
 });
 
-export function checkNamesClass({ claim }: ClaimFacts): Finding | undefined {
+/** kube-controller-manager gives a claim the default class within this time, in milliseconds. */
+const givenWithinMs = 60_000;
+
+export function checkNamesClass(facts: ClaimFacts): Finding | undefined {
+  const { claim, otherClasses, nowMs } = facts;
   const isNamed = claim.metadata.annotations?.[betaStorageClassKey] ?? claim.spec.storageClassName;
   if (isNamed !== undefined) return undefined;
+  const held = { state: 'stuck', cause: 'no-class' } as const;
+  const classes = found(otherClasses?.classes);
+  if (classes === undefined) {
+    return {
+      ...held,
+      message:
+        'The claim names no StorageClass, and kube-controller-manager has given it none: the cluster has no default StorageClass.',
+      cure: `Mark a class with the annotation ${defaultClassKey}=true, or recreate the claim with storageClassName`,
+    };
+  }
+  const usual = defaultClass(classes);
+  if (usual !== undefined) {
+    const { name } = usual.metadata;
+    const ageMs = nowMs - Math.max(lastChangeMs(claim), lastChangeMs(usual));
+    if (ageMs <= givenWithinMs) {
+      return {
+        ...held,
+        state: 'waiting',
+        message: `The claim names no StorageClass yet: kube-controller-manager is about to give it the default one, ${name}.`,
+        cure: 'Nothing: it takes less than a minute',
+      };
+    }
+    const again = recreationCommand(claim, name);
+    return {
+      ...held,
+      message: `The claim names no StorageClass, and kube-controller-manager has not given it the default one, ${name}, for ${durationText(ageMs)}.`,
+      cure: `Check that kube-controller-manager runs; before Kubernetes 1.26 it does not do this. Or recreate the claim${again === undefined ? '' : `: ${again}`}`,
+    };
+  }
+  const message = 'The claim names no StorageClass, and the cluster has no default one';
+  const near = classes.find((each) => nearlyDefault(each) !== undefined);
+  const marked = near ?? (classes.length === 1 ? classes[0] : undefined);
   return {
-    state: 'stuck',
-    cause: 'no-class',
+    ...held,
     message:
-      'The claim names no StorageClass, and kube-controller-manager has given it none: the cluster has no default StorageClass.',
-    cure: 'Mark a class with the annotation storageclass.kubernetes.io/is-default-class=true, or recreate the claim with storageClassName',
+      near === undefined
+        ? `${message}. ${classesText(classes)}.`
+        : `${message}: StorageClass ${near.metadata.name} has ${nearlyDefault(near) ?? ''}, and only the annotation ${defaultClassKey}: "true" counts.`,
+    cure: withCommand('Mark a class as the default one, which kube-controller-manager then gives to the claim', [
+      ...[
+        'kubectl',
+        'annotate',
+        'storageclass',
+        marked?.metadata.name ?? 'NAME',
+        `${defaultClassKey}=true`,
+        '--overwrite',
+      ],
+    ]),
   };
 }
 
@@ -59,14 +116,27 @@ export const classNotFound = defineCause({
   waits: [{ pattern: /^Waiting for StorageClass /, state: 'stuck', cure: missingCure }],
 });
 
-export function checkClassExists({ claim, storageClass }: ClaimFacts): Finding | undefined {
+export function checkClassExists({ claim, storageClass, otherClasses }: ClaimFacts): Finding | undefined {
   if (storageClass?.kind === 'unreadable') return { state: 'unknown', detail: storageClass.why };
   if (found(storageClass) !== undefined) return undefined;
+  const name = className(claim);
+  const message = `StorageClass ${name} does not exist.`;
+  const held = { state: 'stuck', cause: 'class-not-found' } as const;
+  const classes = found(otherClasses?.classes);
+  if (classes === undefined) return { ...held, message, cure: missingCure };
+  const near = nearestName(
+    name,
+    classes.map(({ metadata }) => metadata.name),
+  );
+  const meant = near ?? defaultClass(classes)?.metadata.name;
+  const other = otherClassCure(claim, otherClasses ?? {}, meant);
   return {
-    state: 'stuck',
-    cause: 'class-not-found',
-    message: `StorageClass ${className(claim)} does not exist.`,
-    cure: missingCure,
+    ...held,
+    message:
+      near === undefined
+        ? `${message} ${classesText(classes)}.`
+        : `${message} The cluster has ${near}: storageClassName may be misspelt.`,
+    cure: other === undefined ? missingCure : `Create StorageClass ${name}, or ${other}`,
   };
 }
 

@@ -1,16 +1,23 @@
 /** The provisioner of the claim: whether the claim was handed to it, whether it works, and whether it is at work on the claim. */
+import { nameList } from '../../base/name-list.ts';
+import { nearestName } from '../../base/near-name.ts';
+import { shellCommand } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { requestedProvisioner } from '../../provision/claim/claim-fields.ts';
 import { electionWaitingReason, notReadyReason } from '../../provision/event-reasons.ts';
 import { attempts, type FailedAttempt, withClassAge } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
-import type { Finding } from '../explanation.ts';
+import type { Finding, Holding } from '../explanation.ts';
+import { missingRight, rightCure } from '../missing-right.ts';
 import { isInTree } from '../provisioner-facts.ts';
 import { type Recorded, recordedOf } from '../provisioning-events.ts';
 import { checkServing, leaseCure, signOfLifeMs } from '../serving.ts';
 import { durationText, lastChangeMs } from '../time-text.ts';
 import { defineCause } from './cause.ts';
+
+/** Drivers in a message: more are counted. */
+const maxNamed = 5;
 
 const cureOfOther = 'Usually kube-controller-manager corrects the annotation. Otherwise recreate the claim';
 
@@ -72,7 +79,27 @@ export function checkProvisioner(facts: ClaimFacts): Finding | undefined {
   if (provisioner === undefined) return undefined;
   const { lastMs } = attempts(facts);
   const causes = { nobody: 'no-provisioner', away: 'no-leader' } as const;
-  return checkServing({ provisioner, nowMs, events, lastSignMs: lastMs, ...causes });
+  const finding = checkServing({ provisioner, nowMs, events, lastSignMs: lastMs, ...causes });
+  return 'cause' in finding && finding.cause === 'no-provisioner' ? withDrivers(finding, facts) : finding;
+}
+
+/** Which drivers there are instead: one of them may be meant. */
+function withDrivers(finding: Holding, { provisioner, storageClass }: ClaimFacts): Holding {
+  const drivers = found(provisioner?.drivers) ?? [];
+  const near = nearestName(provisioner?.name ?? '', drivers);
+  const ofClass = found(storageClass)?.metadata.name;
+  if (near === undefined || ofClass === undefined) {
+    const names = nameList(drivers.toSorted(), maxNamed);
+    return names === '' ? finding : { ...finding, message: `${finding.message} The cluster has the drivers ${names}.` };
+  }
+  const patch = JSON.stringify({ provisioner: near });
+  const words = ['kubectl', 'patch', 'storageclass', ofClass, '--dry-run=client', '--type=merge', '-p', patch];
+  const command = shellCommand([...words, '-o', 'yaml']);
+  return {
+    ...finding,
+    message: `${finding.message} The cluster has the driver ${near}: the provisioner of StorageClass ${ofClass} may be misspelt.`,
+    cure: `If ${near} is meant, recreate the class${command === undefined ? '' : `: ${command} | kubectl replace --force -f -`}`,
+  };
 }
 
 /** Longer than a standby waits for a silent Lease of the usual durations, in milliseconds. */
@@ -117,13 +144,22 @@ export const notReadyCure =
 /** The event is repeated this often while it lasts, and some; in milliseconds. */
 const repeatedWithinMs = 11 * 60_000;
 
+function readyCure(text: string): string {
+  const right = missingRight(text);
+  return right === undefined ? notReadyCure : rightCure(right);
+}
+
 /** What the leader has recorded on its Lease; read only where nothing is recorded about the claim. */
 export function checkReady(facts: ClaimFacts): Finding | undefined {
   const { claim, storageClass, leaseEvents, nowMs, unreadiness } = facts;
   const name = provisionerOf(claim, found(storageClass));
-  const held = { state: 'stuck', cause: 'not-ready', cure: notReadyCure } as const;
+  const held = { state: 'stuck', cause: 'not-ready' } as const;
   if (unreadiness !== undefined) {
-    return { ...held, message: `The provisioner ${name} leads but is not ready: ${unreadiness}` };
+    return {
+      ...held,
+      cure: readyCure(unreadiness),
+      message: `The provisioner ${name} leads but is not ready: ${unreadiness}`,
+    };
   }
   const own = (found(leaseEvents?.events) ?? []).filter(({ reason }) => reason === notReadyReason);
   const recorded = recordedOf(own);
@@ -131,6 +167,7 @@ export function checkReady(facts: ClaimFacts): Finding | undefined {
   const leader = leaseEvents?.holder ?? '';
   return {
     ...held,
+    cure: readyCure(recorded.text),
     message: `The provisioner ${name} leads (${leader}) but is not ready, for ${durationText(nowMs - recorded.sinceMs)}: ${recorded.text}`,
   };
 }

@@ -96,11 +96,11 @@ describe('csi-provisioner why', () => {
       object: 'ns1/c',
       verdict: 'stuck',
       cause: 'class-not-found',
-      message: 'StorageClass sc does not exist.',
+      message: 'StorageClass sc does not exist. The cluster has no StorageClass.',
       cure: 'Create the class, or recreate the claim with another class',
       steps: [
         { step: 'claim', state: 'ok', detail: 'it exists and is Pending' },
-        { step: 'class', state: 'stuck', detail: 'StorageClass sc does not exist.' },
+        { step: 'class', state: 'stuck', detail: 'StorageClass sc does not exist. The cluster has no StorageClass.' },
       ],
     });
   });
