@@ -38,6 +38,7 @@ import {
 } from './pod-facts-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 import { type History, provisioningHistory } from './provisioning-events.ts';
+import { readRefusedOwners, type RefusedOwner } from './refused-creations.ts';
 import { signOfLifeMs } from './serving.ts';
 import { needsExisting, readStaticVolumes, type StaticVolumes } from './static-volumes.ts';
 
@@ -65,6 +66,8 @@ export interface ClaimFacts extends PodFacts {
   storageClass?: Reading<StorageClass> | undefined;
   /** Read where the claim has no class, or one that does not exist. */
   otherClasses?: OtherClasses | undefined;
+  /** Controllers that cannot create the Pods that would use the claim; read where its class waits for one. */
+  refusedOwners?: Reading<RefusedOwner[]> | undefined;
   /** The volume that the claim names, else the one with the usual name. */
   volume?: Reading<PersistentVolume> | undefined;
   provisioner?: ProvisionerFacts | undefined;
@@ -182,11 +185,12 @@ async function readFurther(
 ): Promise<Partial<ClaimFacts>> {
   const ofClass = found(storageClass);
   if (waitsForConsumer(claim, ofClass)) {
-    const [consumers, driverNodes] = await Promise.all([
+    const [consumers, driverNodes, refusedOwners] = await Promise.all([
       readConsumers(claim, ofClass, reader),
       readDriverNodes(claim, ofClass, reader),
+      readRefusedOwners(claim, reader),
     ]);
-    return { ...consumers, ...driverNodes };
+    return { ...consumers, ...driverNodes, refusedOwners };
   }
   const node = selectedNode(claim);
   const [about, serving, chosen, sources, attributesClass, secret, driverNodes] = await Promise.all([

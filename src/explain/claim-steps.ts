@@ -32,6 +32,7 @@ import {
   checkSeemsAway,
   checkUnderWay,
 } from './causes/provisioner-state.ts';
+import { checkOwnerRefused } from './causes/refusal.ts';
 import {
   checkAttributesBind,
   checkAttributesClass,
@@ -61,6 +62,7 @@ const steps: readonly { step: string; checks: readonly ClaimCheck[] }[] = [
     checks: [checkNamesClass, checkEmptyClass, checkClassOfVolumes, checkUnreadClass, checkClassExists, classExists],
   },
   { step: 'topology', checks: [checkAllowedTopologies] },
+  { step: 'owner', checks: [checkOwnerRefused] },
   {
     step: 'consumer',
     checks: [checkConsumerReadable, checkHasProvisioner, checkHasConsumer, checkStaticConsumer, checkConsumer],

@@ -15,6 +15,13 @@ export interface ClusterEvent extends KubeObject {
   eventTime?: string | null;
   source?: { component?: string };
   reportingComponent?: string;
+  /** What it is about. */
+  involvedObject?: { kind?: string; name?: string };
+}
+
+/** core/v1 Namespace. */
+export interface Namespace extends KubeObject {
+  status?: { conditions?: { type: string; status: string; message?: string }[] };
 }
 
 /** core/v1 Pod. */
@@ -146,6 +153,10 @@ function resource(group: string, version: string, kind: string, namespaced: bool
 export const events = resource('', 'v1', 'Event', true);
 export const pods = resource('', 'v1', 'Pod', true);
 export const nodes = resource('', 'v1', 'Node', false);
+export const namespaces = resource('', 'v1', 'Namespace', false);
+export const resourceQuotas = resource('', 'v1', 'ResourceQuota', true);
+export const serviceAccounts = resource('', 'v1', 'ServiceAccount', true);
+export const priorityClasses = resource('scheduling.k8s.io', 'v1', 'PriorityClass', false, 'priorityclasses');
 export const secrets = resource('', 'v1', 'Secret', true);
 export const csiDrivers = resource('storage.k8s.io', 'v1', 'CSIDriver', false);
 export const csiNodes = resource('storage.k8s.io', 'v1', 'CSINode', false);

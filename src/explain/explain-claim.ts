@@ -1,6 +1,6 @@
 /** Why a claim is not bound. */
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../provision/objects.ts';
-import { claimNotRead } from './causes/claim.ts';
+import { absentSteps, readAbsentFacts } from './absent-claim.ts';
 import { type ClaimName, followed } from './chain.ts';
 import { type ClaimFacts, type ClaimReadOptions, readBoundFacts, readClaimFacts } from './claim-facts-reader.ts';
 import { claimSteps } from './claim-steps.ts';
@@ -40,7 +40,7 @@ async function explainOnWay(
 async function walkNamed({ namespace, name }: ClaimName, options: ClaimReadOptions): Promise<Walked> {
   const claim = await options.reader.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name });
   if (claim.kind !== 'found') {
-    return walk(`${namespace}/${name}`, claim, [{ step: 'claim', checks: [claimNotRead(namespace, name)] }]);
+    return walk(`${namespace}/${name}`, await readAbsentFacts({ namespace, name }, claim, options), absentSteps);
   }
   const isBound = claim.value.status?.phase === 'Bound' && claim.value.metadata.deletionTimestamp === undefined;
   return walkClaim(await (isBound ? readBoundFacts : readClaimFacts)(claim.value, options));

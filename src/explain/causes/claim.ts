@@ -1,5 +1,4 @@
 /** The claim and its volume: whether both exist, and whether they belong together. */
-import { shellWord } from '../../base/shell-word.ts';
 import { namesVolume } from '../../provision/claim/claim-fields.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { attempts } from '../attempts.ts';
@@ -12,20 +11,7 @@ import { differences, volumePatch } from '../static-volumes.ts';
 import { durationText, lastChangeMs } from '../time-text.ts';
 import { defineCause } from './cause.ts';
 
-/** Of a claim that was not found, or could not be read. */
-export function claimNotRead(namespace: string, name: string): (reading: Reading<unknown>) => Finding {
-  return (reading) =>
-    reading.kind === 'unreadable'
-      ? { state: 'unknown', detail: reading.why }
-      : {
-          state: 'unknown',
-          cause: 'not-found',
-          message: `There is no claim ${namespace}/${name}.`,
-          cure: `List the claims: kubectl get pvc --namespace ${shellWord(namespace) ?? 'NAMESPACE'}`,
-        };
-}
-
-/** The same of a volume. */
+/** Of a volume that was not found, or could not be read. */
 export function volumeNotRead(name: string): (reading: Reading<unknown>) => Finding {
   return (reading) =>
     reading.kind === 'unreadable'
