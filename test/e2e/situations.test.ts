@@ -69,6 +69,7 @@ describe('why on a control plane', { concurrency: 12, skip: !isReal && 'the sand
     })();
     try {
       await goOn(world, row);
+      await lookNow();
       await row.cure?.(world);
       await ended(world, row, lookNow);
     } finally {

@@ -30,6 +30,13 @@ export const volumeSnapshotContentKind = {
   namespaced: false,
 } as const satisfies CustomKind;
 
+export const volumeSnapshotClassKind = {
+  ...volumeSnapshotContentKind,
+  kind: 'VolumeSnapshotClass',
+  plural: 'volumesnapshotclasses',
+  status: false,
+} as const satisfies CustomKind;
+
 export const referenceGrantKind = {
   group: 'gateway.networking.k8s.io',
   version: 'v1beta1',

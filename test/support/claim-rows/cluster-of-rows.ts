@@ -15,7 +15,12 @@ import { Transport } from '../../../src/kube/client/transport.ts';
 import { Credentials } from '../../../src/kube/credentials/credentials.ts';
 import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
 import { readerKubeconfig, readerName, whyHere } from '../../e2e/why-command.ts';
-import { referenceGrantKind, volumeSnapshotContentKind, volumeSnapshotKind } from '../custom-kinds.ts';
+import {
+  referenceGrantKind,
+  volumeSnapshotClassKind,
+  volumeSnapshotContentKind,
+  volumeSnapshotKind,
+} from '../custom-kinds.ts';
 import { type Fault, startDriver } from '../driver-process.ts';
 import { openScene, type Scene } from '../scene.ts';
 import { startSidecar } from '../sidecar-process.ts';
@@ -64,7 +69,7 @@ export class ClusterOfRows implements AsyncDisposable {
       cluster: { featureGates: [crossNamespace] }, // so it is one of its own: what rows leave behind goes with it
       sidecarFlags,
       rbac: components.map((component) => `components/${component}/rbac.yaml`),
-      kinds: [volumeSnapshotKind, volumeSnapshotContentKind, referenceGrantKind],
+      kinds: [volumeSnapshotKind, volumeSnapshotContentKind, volumeSnapshotClassKind, referenceGrantKind],
     });
     const rows = new ClusterOfRows(scene, await readerKubeconfig(scene.cluster, scene.namespace));
     await rows.#api.create('clusterRole', {

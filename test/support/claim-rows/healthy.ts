@@ -376,8 +376,8 @@ export const healthy: readonly Row[] = [
       await world.handedOver('source');
       await world.patch({ kind: 'claim', name: 'source' }, { status: { phase: 'Pending' } });
     },
+    cluster: recordedOnly,
     healthy: ['source-not-ready', ...waitsForBinding],
-    ends: 'bound',
   },
   {
     title: 'a restore of a snapshot that is ready',
@@ -466,6 +466,35 @@ export const healthy: readonly Row[] = [
     healthy: ['bound'],
   },
 
+  {
+    title: 'a claim for a local volume, until there is a Pod',
+    async arrange(world) {
+      await world.addClass({ provisioner: 'kubernetes.io/no-provisioner', ...late });
+      await world.addNode();
+      const expression = { key: 'kubernetes.io/hostname', operator: 'In', values: [world.name('node')] };
+      await world.addVolume({
+        csi: null,
+        local: { path: '/mnt/disk' },
+        nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [expression] }] } },
+      });
+      await world.addClaim();
+    },
+    recorded: (world) =>
+      world.patch({ kind: 'volume', name: world.name('volume') }, { status: { phase: 'Available' } }),
+    healthy: ['waits-for-consumer', 'volume-made', 'bound'],
+    cure: (world) => world.addPod(onNode(world)),
+    ends: 'bound',
+  },
+  {
+    title: 'a bound claim whose Pod is ending while another one waits for it',
+    async arrange(world) {
+      await usedClaim(world, running);
+      await world.remove({ ...pod, graceful: true });
+      await world.addPod(onNode(world), { name: 'q' });
+    },
+    recorded: (world) => world.patch({ kind: 'pod', name: 'q' }, { status: { phase: 'Pending' } }),
+    healthy: ['bound'],
+  },
   // deletions that are under way
   {
     title: 'a deleted claim whose finalizer goes in a moment',

@@ -32,6 +32,7 @@ export const kinds = {
   serviceAccount: of('v1', 'ServiceAccount', 'serviceaccounts', true),
   clusterRole: of('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', false),
   roleBinding: of('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings', true),
+  priorityClass: of('scheduling.k8s.io/v1', 'PriorityClass', 'priorityclasses', false),
   lease: of('coordination.k8s.io/v1', 'Lease', 'leases', true),
   deployment: of('apps/v1', 'Deployment', 'deployments', true),
   replicaSet: of('apps/v1', 'ReplicaSet', 'replicasets', true),

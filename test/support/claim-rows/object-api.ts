@@ -49,8 +49,8 @@ export class ObjectApi implements Disposable {
   }
 
   /** Safe to repeat. */
-  async remove({ kind, namespace, name }: ObjectName): Promise<void> {
-    const body = kind === 'pod' ? { gracePeriodSeconds: 0 } : undefined; // no kubelet would confirm its end
+  async remove({ kind, namespace, name }: ObjectName, graceful = false): Promise<void> {
+    const body = kind === 'pod' && !graceful ? { gracePeriodSeconds: 0 } : undefined; // no kubelet would confirm its end
     await this.#ifFound(this.#send('DELETE', pathOf(kind, namespace, name), { body }));
   }
 

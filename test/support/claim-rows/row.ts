@@ -56,8 +56,10 @@ export interface World {
   /** A JSON merge patch; `status` is patched as such. */
   patch(object: ObjectName, change: object): Promise<void>;
   read(object: ObjectName): Promise<KubeObject | undefined>;
-  /** A Pod goes at once. */
-  remove(object: ObjectName): Promise<void>;
+  /** A Pod goes at once, unless it is to end gracefully: then it stays, as no kubelet confirms its end. */
+  remove(object: ObjectName & { graceful?: boolean }): Promise<void>;
+  /** As a scheduler places a Pod on a node. */
+  place(pod: string, node: string): Promise<void>;
   /** Class `name()` of the driver. */
   addClass(fields?: ClassFields): Promise<KubeObject>;
   /** Claim `c` of class `name()`. */

@@ -64,8 +64,12 @@ export class RowWorld implements World {
     return await this.#api.read(this.#whole(object));
   }
 
-  async remove(object: ObjectName): Promise<void> {
-    await this.#api.remove(this.#whole(object));
+  async remove(object: ObjectName & { graceful?: boolean }): Promise<void> {
+    await this.#api.remove(this.#whole(object), object.graceful);
+  }
+
+  async place(pod: string, node: string): Promise<void> {
+    await this.#api.bindPod({ namespace: this.namespace, name: pod }, node);
   }
 
   async addClass(fields: ClassFields = {}): Promise<KubeObject> {
@@ -223,7 +227,7 @@ export class RowWorld implements World {
     if (this.level === 'recorded') {
       const { spec } = await this.#existing(object);
       const { 'kubernetes.io/hostname': node } = spec?.['nodeSelector'] as Record<string, string>;
-      await this.#api.bindPod({ namespace: this.namespace, name: pod }, node ?? '');
+      await this.place(pod, node ?? '');
     }
     await this.eventually(async () => {
       assert.ok((await this.#existing(object)).spec?.['nodeName'] !== undefined, `Pod ${pod} has no node`);
