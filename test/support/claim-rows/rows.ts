@@ -1,9 +1,9 @@
 /** All rows. Each subject has its file. */
 import { binding } from './binding.ts';
 import { healthy } from './healthy.ts';
-import { neverMade } from './never-made.ts';
+import { healthyOwners, neverMade } from './never-made.ts';
 import { pods } from './pods.ts';
 import type { Row } from './row.ts';
 import { sources } from './sources.ts';
 
-export const rows: readonly Row[] = [...pods, ...binding, ...neverMade, ...sources, ...healthy];
+export const rows: readonly Row[] = [...pods, ...binding, ...neverMade, ...sources, ...healthy, ...healthyOwners];
