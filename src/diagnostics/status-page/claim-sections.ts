@@ -44,18 +44,42 @@ const stepMeanings: Readonly<Record<ReportedStep, string>> = {
   idle: 'Nothing happens here until the claim changes, or another instance provisions it.',
 };
 
-/** The list of claims, or the one that was asked for. */
+/** The list of claims, and in it the one that was asked for. */
 export function claimList({ report, query, found, explanation }: StatusView): string {
   if (report.work === undefined) return '<p class="empty">This instance is a standby: the leader has the list.</p>';
   const { claims } = report.work;
-  if (query.claim !== undefined) return oneClaim(claims, query, { atMs: report.atMs, explanation });
+  const shown = mostUrgentFirst(query.step === undefined ? found : found.filter(({ step }) => step === query.step));
+  const page = pageOf(shown, query, report.atMs);
+  // where its row is not on this page of the list, it stands above the list
+  const isInPlace = page.claims.some((claim) => nameOf(claim) === query.claim);
+  const detail = query.claim === undefined ? '' : oneClaim(claims, query, { atMs: report.atMs, explanation });
   if (claims.length === 0) {
     const text =
       report.unhealthyReason === undefined ? 'No claim waits for a volume.' : 'No waiting claim is known yet.';
-    return `<p class="empty">${text}</p>`;
+    return `${detail === '' ? '' : detailBlock(detail)}<p class="empty">${text}</p>`;
   }
-  const shown = query.step === undefined ? found : found.filter(({ step }) => step === query.step);
-  return stepLinks(found, query) + table(shown, query, report.atMs);
+  return [
+    detail === '' || isInPlace ? '' : detailBlock(detail),
+    stepLinks(found, query),
+    table(page, { query, detail }),
+  ].join('');
+}
+
+function nameOf({ namespace, name }: ReportedClaim): string {
+  return `${namespace}/${name}`;
+}
+
+/** Claims for which something has failed, then those that are worked on, then those that only wait for a Pod; each oldest first. */
+function mostUrgentFirst(claims: readonly ReportedClaim[]): readonly ReportedClaim[] {
+  const rank = ({ step }: ReportedClaim): number => (badSteps.has(step) ? 0 : step === 'waiting-for-consumer' ? 2 : 1);
+  return [0, 1, 2].flatMap((each) => claims.filter((claim) => rank(claim) === each));
+}
+
+/** The element that a link to a claim leads to. */
+const detailId = 'claim';
+
+function detailBlock(detail: string): string {
+  return `<div id="${detailId}" class="detail">${detail}</div>`;
 }
 
 /** How many claims are in each step; each is a link to them alone. */
@@ -73,37 +97,58 @@ function stepLinks(claims: readonly ReportedClaim[], query: StatusQuery): string
   return `<ul class="steps" aria-label="Claims by step">${link(undefined, 'all', claims.length)}${links.join('')}</ul>`;
 }
 
-function table(claims: readonly ReportedClaim[], query: StatusQuery, atMs: number): string {
-  if (claims.length === 0) return '<p class="empty">No waiting claim matches.</p>';
-  const lastPage = Math.floor((claims.length - 1) / pageLength) * pageLength;
+interface ClaimPage {
+  readonly claims: readonly ReportedClaim[];
+  readonly from: number;
+  readonly total: number;
+  readonly rows: readonly string[];
+}
+
+function pageOf(claims: readonly ReportedClaim[], query: StatusQuery, atMs: number): ClaimPage {
+  const lastPage = Math.max(0, Math.floor((claims.length - 1) / pageLength) * pageLength);
   const from = query.from < claims.length ? query.from : lastPage;
-  let rows = '';
-  let count = 0;
+  const rows: string[] = [];
+  let bytes = 0;
   for (const claim of claims.slice(from, from + pageLength)) {
     const row = claimRow(claim, query, atMs);
-    if (count > 0 && rows.length + row.length > pageBytes) break;
-    rows += row;
-    count += 1;
+    if (rows.length > 0 && bytes + row.length > pageBytes) break;
+    rows.push(row);
+    bytes += row.length;
   }
-  const last = from + count;
+  return { claims: claims.slice(from, from + rows.length), from, total: claims.length, rows };
+}
+
+function table(
+  { claims, from, total, rows }: ClaimPage,
+  { query, detail }: { query: StatusQuery; detail: string },
+): string {
+  if (claims.length === 0) return '<p class="empty">No waiting claim matches.</p>';
+  const last = from + claims.length;
+  const order = 'those that fail first, then the oldest';
   const range =
-    count === claims.length
-      ? `${plural(count, 'claim', 'claims')}, oldest first`
-      : `${countText(from + 1)} to ${countText(last)} of ${countText(claims.length)} claims, oldest first`;
+    claims.length === total
+      ? `${plural(total, 'claim', 'claims')}, ${order}`
+      : `${countText(from + 1)} to ${countText(last)} of ${countText(total)} claims, ${order}`;
+  const body = rows.map((row, index) => {
+    const claim = claims[index];
+    if (claim === undefined || nameOf(claim) !== query.claim) return row;
+    return `${row}<tr id="${detailId}" class="detail"><td colspan="4">${detail}\n`;
+  });
   return `<div class="scroll" role="region" aria-label="Waiting claims" tabindex="0"><table class="claims"><caption>${range}</caption>
 <thead><tr><th scope="col">Claim<th scope="col">State and last error<th scope="col">Next attempt<th scope="col">Waiting</thead>
-<tbody>${rows}</tbody></table></div>${pageLinks(query, { from, last, total: claims.length })}`;
+<tbody>${body.join('')}</tbody></table></div>${pageLinks(query, { from, last, total })}`;
 }
 
 function claimRow(claim: ReportedClaim, query: StatusQuery, atMs: number): string {
-  const name = `${claim.namespace}/${claim.name}`;
-  const link = queryText(query, { claim: name });
+  const name = nameOf(claim);
+  const isOpen = name === query.claim; // a second click closes it
+  const link = isOpen ? queryText(query, { claim: undefined }) : `${queryText(query, { claim: name })}#${detailId}`;
   const error =
     claim.lastError === undefined
       ? ''
       : `<p class="e">${escapeHtml(shortened(errorText(claim.lastError.message), errorLength))}`;
   const state = `${badSteps.has(claim.step) ? '<b class="bad">' : '<b>'}${stepTexts[claim.step]}</b>`;
-  return `<tr><th scope="row"><a href="${escapeHtml(link)}">${escapeHtml(name)}</a><td>${state}${failuresText(claim)}${waitText(claim)}${error}<td>${nextTry(claim)}<td>${age(claim.createdAt, atMs)}\n`;
+  return `<tr><th scope="row"><a href="${escapeHtml(link)}"${isOpen ? ' aria-expanded="true"' : ''}>${escapeHtml(name)}</a><td>${state}${failuresText(claim)}${waitText(claim)}${error}<td>${nextTry(claim)}<td>${age(claim.createdAt, atMs)}\n`;
 }
 
 function waitText({ wait }: ReportedClaim): string {
@@ -144,18 +189,16 @@ function oneClaim(
   query: StatusQuery,
   { atMs, explanation }: { atMs: number; explanation: ReportedExplanation | undefined },
 ): string {
-  const isNarrowed = query.search !== '' || query.step !== undefined || query.from > 0;
-  const backText = isNarrowed ? 'Back to the list' : 'All waiting claims';
-  const back = `<p><a href="${escapeHtml(queryText(query, { claim: undefined }))}">${backText}</a></p>`;
-  const claim = claims.find(({ namespace, name }) => `${namespace}/${name}` === query.claim);
+  const back = `<p><a href="${escapeHtml(queryText(query, { claim: undefined }))}">Close</a></p>`;
+  const claim = claims.find((each) => nameOf(each) === query.claim);
   const name = escapeHtml(query.claim ?? '');
   if (claim === undefined) {
     return `<h3>${name}</h3><p class="empty">This claim does not wait here: it has its volume, is gone, or is not for this driver.</p>${back}`;
   }
   const { lastError } = claim;
   const facts: [string, string][] = [
-    ['State', `${stepTexts[claim.step]}. ${stepMeanings[claim.step]}`],
     ...explained(explanation),
+    ['State', `${stepTexts[claim.step]}. ${stepMeanings[claim.step]}`],
     ['Waiting for', age(claim.createdAt, atMs)],
     ['Next attempt', nextTry(claim)],
     ...(claim.wait === undefined ? [] : [['Waits', claimWaitText(claim.wait)] as [string, string]]),

@@ -13,24 +13,32 @@ interface Chart {
   /** Undefined: not known. */
   readonly values: readonly (number | undefined)[];
   readonly figure: string;
+  /** For who does not see the picture. */
   readonly words: string;
-  readonly axis: string;
+  /** What a bar counts, as in `volumes a minute`. */
+  readonly unit: string;
 }
 
-export function hourSection({ lastHour }: StatusReport): string {
+export function hourSection({ lastHour, atMs }: StatusReport): string {
   if (lastHour === undefined) return '<p class="empty">The leader has the picture of the last hour.</p>';
   const { made, failed, deleted, deletionsFailed, waiting } = lastHour;
   const failures = failed.map((count, index) => count + (deletionsFailed[index] ?? 0));
   const charts = [
-    counts('made', 'Volumes made', made),
-    counts('failed', 'Attempts failed', failures, `, ${countText(sum(deletionsFailed))} of them to delete a volume`),
-    counts('deleted', 'Volumes deleted', deleted),
-    level('waiting', 'Claims waiting', waiting),
+    counts('made', 'Volumes made', 'volumes a minute', made),
+    counts(
+      'failed',
+      'Attempts failed',
+      'attempts a minute',
+      failures,
+      `, ${countText(sum(deletionsFailed))} of them to delete a volume`,
+    ),
+    counts('deleted', 'Volumes deleted', 'volumes a minute', deleted),
+    level('waiting', 'Claims waiting', 'claims, counted each minute', waiting),
   ];
-  return `<div class="hour">${charts.map(figure).join('')}</div>`;
+  return `<div class="hour">${charts.map((chart) => figure(chart, atMs)).join('')}</div>`;
 }
 
-function counts(id: string, title: string, values: readonly number[], more = ''): Chart {
+function counts(id: string, title: string, unit: string, values: readonly number[], more = ''): Chart {
   const total = sum(values);
   const most = Math.max(0, ...values);
   const recent = sum(values.slice(-5));
@@ -40,38 +48,44 @@ function counts(id: string, title: string, values: readonly number[], more = '')
     values,
     figure: countText(total),
     words: `${countText(total)} in ${spanText(values.length)}${more}; at most ${countText(most)} in a minute, ${countText(recent)} in the last 5 minutes.`,
-    axis: `at most ${countText(most)} a minute`,
+    unit,
   };
 }
 
-function level(id: string, title: string, values: readonly (number | undefined)[]): Chart {
+function level(id: string, title: string, unit: string, values: readonly (number | undefined)[]): Chart {
   const known = values.filter((value) => value !== undefined);
   const now = known.at(-1);
-  const common = { id, title, values };
-  if (now === undefined) return { ...common, figure: '–', words: 'Not counted yet.', axis: 'counted each minute' };
+  const common = { id, title, values, unit };
+  if (now === undefined) return { ...common, figure: '–', words: 'Not counted yet.' };
   const [most, least] = [Math.max(...known), Math.min(...known)];
   return {
     ...common,
     figure: countText(now),
     words: `${countText(now)} at last, counted once a minute; in ${spanText(values.length)} at most ${countText(most)}, at least ${countText(least)}.`,
-    axis: `at most ${countText(most)}`,
   };
 }
 
-function figure({ id, title, values, figure: number, words, axis }: Chart): string {
-  return `<figure class="${id}"><figcaption>${title} <b>${number}</b></figcaption>
-<svg role="img" aria-labelledby="hour-${id} hour-${id}-words" viewBox="0 0 ${minutes * width} ${height}" preserveAspectRatio="none"><title id="hour-${id}">${title}</title><desc id="hour-${id}-words">${words}</desc><path class="base" d="M0 ${height}h${minutes * width}"/><path class="bars" d="${bars(values)}"/></svg>
-<p class="axis" aria-hidden="true"><span>60 min ago</span><span>${axis}</span><span>now</span></p></figure>`;
+function figure({ id, title, values, figure: number, words, unit }: Chart, atMs: number): string {
+  const most = Math.max(1, ...values.map((value) => value ?? 0));
+  const ago = (minutesAgo: number): string => timeText(atMs - minutesAgo * 60_000);
+  const data = ` data-unit="${unit}" data-at="${atMs}" data-values="${values.map((value) => value ?? '').join()}"`;
+  return `<figure class="${id}"><figcaption>${title} <b>${number}</b> <small>${unit}</small></figcaption>
+<div class="plot"><p class="scale" aria-hidden="true"><span>${countText(most)}</span><span>0</span></p>
+<svg role="img" aria-labelledby="hour-${id} hour-${id}-words"${data} viewBox="0 0 ${minutes * width} ${height}" preserveAspectRatio="none"><title id="hour-${id}">${title}</title><desc id="hour-${id}-words">${words}</desc><path class="grid" d="M0 1h${minutes * width}M0 ${height / 2}h${minutes * width}"/><path class="base" d="M0 ${height}h${minutes * width}"/><path class="bars" d="${bars(values, most)}"/></svg></div>
+<p class="axis" aria-hidden="true"><span>${ago(60)}</span><span>${ago(30)}</span><span>${ago(0)} UTC</span></p></figure>`;
 }
 
-/** The outline of a bar for each minute, the last one at the right; any number above 0 can be seen. */
-function bars(values: readonly (number | undefined)[]): string {
-  const most = Math.max(1, ...values.map((value) => value ?? 0));
+/** The outline of a bar for each minute, the last one at the right; any number above 0 can be seen. The script says the time of a bar. */
+function bars(values: readonly (number | undefined)[], most: number): string {
   const outline = values.map((value = 0) => {
     const bar = value === 0 ? 0 : Math.max(2, Math.round((value / most) * (height - 2)));
     return `V${height - bar}h${width}`;
   });
   return `M${(minutes - values.length) * width} ${height}${outline.join('')}V${height}z`;
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 16);
 }
 
 function spanText(count: number): string {

@@ -26,12 +26,12 @@ export const statusScript = `'use strict';
   let headline;
   let announcedAtMs = Date.now() - announceEveryMs;
 
-  const keyOf = (node) => (node.nodeName === 'TR' && node.cells[0] ? node.cells[0].textContent : undefined);
+  const keyOf = (node) => (node.nodeName === 'TR' && node.cells[0] ? node.id || node.cells[0].textContent : undefined);
 
-  /** Makes one element like another, child by child; rows of tables are known by their first cell. */
+  /** Makes one element like another, child by child; rows of tables are known by their id or first cell. What a reader has unfolded stays so. */
   function patch(old, fresh) {
     for (const { name } of [...old.attributes]) {
-      if (name !== 'style' && !fresh.hasAttribute(name)) old.removeAttribute(name);
+      if (name !== 'style' && name !== 'open' && !fresh.hasAttribute(name)) old.removeAttribute(name);
     }
     for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     const rows = new Map();
@@ -177,6 +177,23 @@ export const statusScript = `'use strict';
     source = undefined;
   }
 
+  /** What the bar below the pointer counts, and when; the unit again once the pointer has left. */
+  function readChart({ target, clientX }) {
+    const chart = target.closest?.('.hour svg');
+    for (const svg of document.querySelectorAll('.hour svg')) {
+      const note = svg.closest('figure').querySelector('figcaption small');
+      const { unit, at, values } = svg.dataset;
+      const box = svg.getBoundingClientRect();
+      const minutesAgo = 59 - Math.floor(((clientX - box.left) / box.width) * 60);
+      const all = values.split(',');
+      const value = all[all.length - 1 - minutesAgo];
+      const time = new Date(Number(at) - minutesAgo * 60000).toISOString().slice(11, 16) + ' UTC: ';
+      const text = svg === chart && value ? time + value + ' ' + unit : unit;
+      if (note.textContent !== text) note.textContent = text;
+    }
+  }
+
+  document.addEventListener('pointermove', readChart);
   button.hidden = false;
   document.getElementById('reload').hidden = true;
   button.addEventListener('click', () => {

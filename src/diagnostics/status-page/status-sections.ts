@@ -112,7 +112,9 @@ function calls({ calls: all }: StatusReport): string {
 
 function queues({ work }: StatusReport): string {
   if (work === undefined) return '<p class="empty">Queues are filled on the leader.</p>';
-  const rows = work.queues.map(
+  const busy = work.queues.filter(({ waiting, processing, delayed }) => waiting + processing + delayed > 0);
+  if (busy.length === 0) return '<p class="empty">All queues are empty.</p>';
+  const rows = busy.map(
     ({ name, waiting, processing, delayed, longestSeconds, workers }) =>
       `<tr><th scope="row">${escapeHtml(name)}<td class="n">${countText(waiting)}<td class="n">${countText(processing)}${workers === undefined ? '' : ` of ${countText(workers)}`}<td class="n">${countText(delayed)}<td class="n">${processing === 0 ? '–' : durationText(longestSeconds)}\n`,
   );
@@ -148,12 +150,16 @@ function requests({ requests: all }: StatusReport): string {
     ({ name, count, failed, medianSeconds, p95Seconds }) =>
       `<tr><th scope="row">${escapeHtml(name)}<td class="n">${countText(count)}<td class="n">${failed > 0 ? `<b class="bad">${countText(failed)}</b>` : '0'}<td class="n">${latencyText(medianSeconds)}<td class="n">${latencyText(p95Seconds)}\n`,
   );
-  return tableOf({
+  const failed = all.reduce((sum, each) => sum + each.failed, 0);
+  const count = all.reduce((sum, each) => sum + each.count, 0);
+  const failedText = failed === 0 ? 'none failed' : `<b class="bad">${countText(failed)} failed</b>`;
+  const table = tableOf({
     label: 'Requests',
     caption: 'Of the last 5 minutes; times of the last 128 of each kind',
     head: '<th scope="col">Request<th scope="col" class="n">Count<th scope="col" class="n">Failed<th scope="col" class="n">Median<th scope="col" class="n">95 %',
     rows,
   });
+  return `<details><summary>${plural(count, 'request', 'requests')} of ${plural(all.length, 'kind', 'kinds')} in the last 5 minutes, ${failedText}</summary>${table}</details>`;
 }
 
 function process({ process: own, program, driver, atMs }: StatusReport): string {

@@ -49,18 +49,16 @@ button { min-height: 2rem; padding: 0.2rem 0.9rem; font: inherit; color: inherit
 .steps a:hover { text-decoration: underline; }
 .steps a[aria-current] { border-color: var(--text); box-shadow: inset 0 0 0 1px var(--text); }
 .steps a.bad b { color: var(--bad); }
-/* Lists that grow and shrink keep their height: what stands below stays where a reader looks at it. */
-#summary { min-height: 11.2rem; }
-#reasons { height: 7.5rem; overflow-y: auto; }
-#claim-list { display: flex; flex-direction: column; height: 34rem; }
-#claim-list:has(.facts) { display: block; height: auto; min-height: 34rem; }
-#claim-list .scroll { flex: 0 1 auto; }
-#released { height: 15rem; }
-#calls { height: 13rem; }
-#waits { min-height: 22rem; }
-#intents { height: 14rem; }
-:is(#released, #calls, #intents) .scroll { max-height: 100%; }
+/* Lists are as high as what is in them, up to a limit; the browser keeps what a reader looks at where it is (CSS Scroll Anchoring). */
+#claim-list .scroll { max-height: 34rem; }
+#claim-list:has(.detail) .scroll { max-height: none; }
+#released .scroll { max-height: 15rem; }
+:is(#calls, #intents) .scroll { max-height: 13rem; }
 :is(#claim-list, #released, #calls, #intents) .scroll { border-bottom: 1px solid var(--line); }
+.detail { scroll-margin-top: 4.5rem; }
+div.detail, tr.detail > td { padding: 0.6rem 1rem 0.9rem; background: var(--band); border-left: 3px solid var(--link); }
+tr.detail h3 { margin-top: 0; }
+details summary { cursor: pointer; }
 .released th:first-child { width: 38%; }
 .scroll { overflow: auto; }
 :is(#claim-list, #released, #calls, #intents) thead th { position: sticky; top: 0; background: var(--page); }
@@ -68,11 +66,16 @@ button { min-height: 2rem; padding: 0.2rem 0.9rem; font: inherit; color: inherit
 .hour figure { margin: 0; min-width: 0; }
 .hour figcaption { color: var(--muted); }
 .hour figcaption b { color: var(--text); font-size: 1.25rem; font-variant-numeric: tabular-nums; }
-.hour svg { display: block; width: 100%; height: 3.2rem; }
+.hour figcaption small { color: var(--muted); font-size: 0.8125rem; }
+.hour .plot { display: grid; grid-template-columns: max-content 1fr; gap: 0.4rem; }
+.hour .scale { display: flex; flex-direction: column; justify-content: space-between; margin: 0; text-align: right; min-width: 1.6rem;
+  color: var(--muted); font-size: 0.75rem; line-height: 1; font-variant-numeric: tabular-nums; }
+.hour svg { display: block; width: 100%; height: 4rem; }
+.hour .grid { fill: none; stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .hour .bars { fill: var(--link); }
 .hour .failed .bars { fill: var(--bad); }
 .hour .base { fill: none; stroke: var(--muted); stroke-width: 1; vector-effect: non-scaling-stroke; }
-.hour .axis { display: flex; justify-content: space-between; gap: 0.5rem; margin: 0.1rem 0 0; color: var(--muted);
+.hour .axis { display: flex; justify-content: space-between; gap: 0.5rem; margin: 0.1rem 0 0 2rem; color: var(--muted);
   font-size: 0.8125rem; font-variant-numeric: tabular-nums; }
 table { width: 100%; border-collapse: collapse; }
 caption { padding: 0.2rem 0; text-align: left; font-size: 0.875rem; }
@@ -103,8 +106,6 @@ td b { font-weight: 600; }
   table:not(.claims, .released) { font-size: 0.8125rem; }
   table:not(.claims, .released) .n { white-space: normal; padding-left: 0.3rem; }
   table:not(.claims, .released) thead th { font-size: 0.75rem; }
-  #waits { min-height: 44rem; }
-  #intents { height: 20rem; }
   :is(.claims, .released) thead { position: absolute; clip-path: inset(50%); }
   :is(.claims, .released) tbody tr { display: grid; grid-template-columns: 1fr 1fr; padding: 0.4rem 0; border-bottom: 1px solid var(--line); }
   :is(.claims, .released) tbody :is(th, td) { border: 0; padding: 0.05rem 0; }
@@ -113,11 +114,10 @@ td b { font-weight: 600; }
   :is(.claims, .released) tbody td:nth-child(3)::before { content: "Next attempt: "; }
   .claims tbody td:nth-child(4)::before { content: "Waiting: "; }
   .released tbody td:nth-child(4)::before { content: "Released: "; }
-  #summary { min-height: 19rem; }
-  #reasons { height: 11rem; }
-  #claim-list, #claim-list:has(.facts) { min-height: 42rem; }
-  #released { height: 22rem; }
   .figures { gap: 0.3rem 1.2rem; }
+  .claims tbody tr.detail { display: block; }
+  .claims tbody tr.detail td { display: block; padding: 0.6rem; }
+  #claim-list .scroll { max-height: none; }
   .facts { grid-template-columns: 1fr; gap: 0; }
   .facts dd { margin-bottom: 0.5rem; }
   a, button, .steps a { min-height: 1.5rem; }
@@ -125,7 +125,7 @@ td b { font-weight: 600; }
 @media (forced-colors: active) { .hour .bars { fill: CanvasText; } .steps a[aria-current] { outline: 2px solid; } }
 @media print {
   .live, form, .skip { display: none; }
-  :is(#reasons, #claim-list, #released, #calls, #intents) { display: block; height: auto; }
+  .scroll { max-height: none; }
 }
 `;
 

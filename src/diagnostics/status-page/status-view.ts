@@ -25,7 +25,7 @@ export async function statusView(
 ): Promise<StatusView> {
   const claims = report.work?.claims ?? [];
   const explanation = query.claim === undefined ? undefined : explain(query.claim);
-  if (query.search === '' || query.claim !== undefined) return { report, query, found: claims, explanation };
+  if (query.search === '') return { report, query, found: claims, explanation };
   const search = query.search.toLowerCase();
   const found: ReportedClaim[] = [];
   for (const claim of claims) {

@@ -84,13 +84,15 @@ const waitTexts: Readonly<Record<ReportedWait['reason'], { readonly what: string
   },
 };
 
-/** Each wait has its row, also while nothing waits for it: a row keeps its place. */
+/** A row for each wait of which there is one. */
 export function waitsSection({ work }: StatusReport): string {
   if (work === undefined) return '<p class="empty">The leader waits.</p>';
-  const rows = work.waits.map(({ reason, count, firstEndsInMs, lastEndsInMs, example }) => {
+  const waits = work.waits.filter(({ count }) => count > 0);
+  if (waits.length === 0) return '<p class="empty">Nothing waits on purpose.</p>';
+  const rows = waits.map(({ reason, count, firstEndsInMs, lastEndsInMs, example }) => {
     const { what, end = '–' } = waitTexts[reason];
     const about = example === undefined ? '–' : escapeHtml(shortened(example, 120));
-    return `<tr><th scope="row">${what}<td class="n">${countText(count)}<td>${count === 0 ? '–' : endText(firstEndsInMs, lastEndsInMs, end)}<td>${about}\n`;
+    return `<tr><th scope="row">${what}<td class="n">${countText(count)}<td>${endText(firstEndsInMs, lastEndsInMs, end)}<td>${about}\n`;
   });
   return `<div class="scroll" role="region" aria-label="Deliberate waits" tabindex="0"><table><caption>Nothing is deleted or closed meanwhile, so that no storage is lost or left behind</caption>
 <thead><tr><th scope="col">Wait<th scope="col" class="n">Volumes<th scope="col">Ends<th scope="col">Such as</thead><tbody>${rows.join('')}</tbody></table></div>`;

@@ -70,7 +70,7 @@ describe('the status page', () => {
     assert.match(page, /<title>! 7 failing, 3 left – block\.csi\.example\.com – csi-provisioner<\/title>/);
     assert.match(page, /7 of 20 waiting claims failing, 3 records of the journal left to an operator/);
     assert.match(page, /has been leading for 27 h\.\nDriver block\.csi\.example\.com 2\.4\.1 is connected/);
-    assert.match(page, /<caption>20 claims, oldest first<\/caption>/);
+    assert.match(page, /<caption>20 claims, those that fail first, then the oldest<\/caption>/);
     assert.match(page, /team-web\/old-data<p class="e">the class retains its volumes, and one may have been saved/);
     assert.match(page, /<th scope="row">CreateVolume<td>claim team-web\/data-postgres-3<td class="n">8\.2 s/);
     assert.match(page, /<code>CREATE_DELETE_VOLUME<\/code>/);
@@ -129,18 +129,18 @@ describe('the status page', () => {
       seen.push(...[...text.matchAll(/<th scope="row"><a href="[^"]*">([^<]*)</g)].map(([, name]) => name ?? ''));
       next = /<a href="([^"]*)" rel="next">/.exec(text)?.[1];
     }
-    assert.deepEqual(
-      seen,
-      claims.map(({ namespace, name }) => `${namespace}/${name}`),
-    );
+    assert.deepEqual(seen.toSorted(), claims.map(({ namespace, name }) => `${namespace}/${name}`).toSorted());
   });
 
-  test('shows the 200 oldest of many claims and leads to the others by links', async () => {
-    const report = statusReport(many(450));
+  test('shows the 200 most urgent of many claims and leads to the others by links', async () => {
+    const waiting = Array.from({ length: 450 }, (_, number) =>
+      reportedClaim(number, { step: 'queued', lastError: undefined }),
+    );
+    const report = statusReport(waiting);
     await using page = await served(() => report);
     const text = async (query: string): Promise<string> => (await fetch(page.url + query)).text();
     const first = await text('');
-    assert.match(first, /1 to 200 of 450 claims, oldest first/);
+    assert.match(first, /1 to 200 of 450 claims, those that fail first, then the oldest/);
     assert.match(first, /href="\?from=200" rel="next"/);
     const last = await text('?from=400');
     assert.match(last, /401 to 450 of 450 claims/);
@@ -175,7 +175,7 @@ describe('the status page', () => {
     assert.equal(reasons.length, 2);
     for (const [, count, href = ''] of reasons) {
       const answer = await (await fetch(page.url + href.replaceAll('&amp;', '&'))).text();
-      assert.match(answer, new RegExp(`>${count ?? ''} claims, oldest first<`));
+      assert.match(answer, new RegExp(`>${count ?? ''} claims, those that fail first, then the oldest<`));
     }
   });
 
@@ -189,17 +189,33 @@ describe('the status page', () => {
     assert.match(none, /This claim does not wait here/);
   });
 
-  test('of one claim leads back to the page of the list, the search or the step that it was opened from', async () => {
+  test('opens a claim below its row, with an address of its own, and closes it to the same list', async () => {
     const report = statusReport(many(40));
     await using page = await served(() => report);
-    const back = async (query: string): Promise<string | undefined> => {
-      const text = await (await fetch(`${page.url}?${query}claim=team-payments/data-postgres-0`)).text();
-      return /<a href="[^"]*">(?:All waiting claims|Back to the list)<\/a>/.exec(text)?.[0];
-    };
-    assert.equal(await back(''), '<a href="?">All waiting claims</a>');
-    for (const query of ['q=postgres', 'step=queued', 'from=20']) {
-      assert.equal(await back(`${query}&`), `<a href="?${query}">Back to the list</a>`);
+    for (const query of ['', 'q=data-postgres-0', 'step=retrying', 'from=0']) {
+      const text = await (await fetch(`${page.url}?${query}&claim=team-payments/data-postgres-0`)).text();
+      const list = query === 'from=0' ? '' : query;
+      assert.match(
+        text,
+        /data-postgres-0<\/a><td>[^\n]*\n<tr id="claim" class="detail"><td colspan="4"><h3>team-payments\/data-postgres-0</,
+      );
+      assert.match(text, new RegExp(`<a href="\\?${list}">Close</a>`));
+      if (list === '') assert.match(text, /<a href="[^"]*claim=team-\w+\/data-postgres-[1-9]#claim">/);
+      assert.equal([...text.matchAll(/ aria-expanded="true"/g)].length, 1);
     }
+    const elsewhere = await (await fetch(`${page.url}?step=queued&claim=team-payments/data-postgres-0`)).text();
+    assert.match(
+      elsewhere,
+      /<div id="claim" class="detail"><h3>team-payments\/data-postgres-0</,
+      'above a list without it',
+    );
+  });
+
+  test('shows claims that fail before those that only wait for a Pod, each oldest first', async () => {
+    const steps = ['waiting-for-consumer', 'queued', 'retrying', 'waiting-for-consumer', 'class-missing'] as const;
+    const text = await html(statusReport(steps.map((step, number) => reportedClaim(number, { step }))));
+    const names = [...text.matchAll(/<th scope="row"><a href="[^"]*claim=[^"]*">[^<]*-(\d)</g)].map(([, name]) => name);
+    assert.deepEqual(names, ['2', '4', '1', '0', '3']);
   });
 
   test('what others wrote cannot become markup, nor turn the direction of writing', async () => {
