@@ -74,7 +74,8 @@ export function controllerContainers(facts: SidecarFacts): Container[] {
   return [facts.workload, ...accountSharers(facts)].flatMap(({ containers }) => containers);
 }
 
-function lockNamespaceOf(
+/** Where the Lease of a container is. */
+export function lockNamespaceOf(
   { values, environment }: ReadArguments,
   { namespace }: Workload,
   { fields }: Container,

@@ -1,4 +1,6 @@
 /** All findings, in the order in which they are reported. */
+import { capacityFlag } from './capacity-flag.ts';
+import { classDriver } from './class-driver.ts';
 import { conditionalRights } from './conditional-rights.ts';
 import { cpuLimit } from './cpu-limit.ts';
 import { everyNode } from './every-node.ts';
@@ -14,6 +16,7 @@ import { memoryLimit } from './memory-limit.ts';
 import { missingProgram } from './missing-program.ts';
 import { missingRights } from './missing-rights.ts';
 import { olderRelease } from './older-release.ts';
+import { sameDriver } from './same-driver.ts';
 import { severalProvisioners } from './several-provisioners.ts';
 import { sharedHostName } from './shared-host-name.ts';
 import { sharedToken } from './shared-token.ts';
@@ -39,6 +42,9 @@ export const definitions: readonly FindingDefinition[] = [
   twoAtOnce,
   sharedHostName,
   everyNode,
+  capacityFlag,
+  sameDriver,
+  classDriver,
   severalProvisioners,
   unservedProbe,
   olderRelease,

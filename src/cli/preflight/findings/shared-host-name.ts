@@ -1,13 +1,23 @@
 /** Replicas with the same holder identity in the Lease, which is the host name. */
 import type { Workload } from '../workload.ts';
 import { defineFinding } from './preflight-finding.ts';
+import { overlaps } from './two-at-once.ts';
 
 export const sharedHostName = defineFinding({
   name: 'shared-host-name',
   check({ workload, arguments: { values } }) {
     const { replicas = 1 } = workload;
     const why = reasonOf(workload);
-    if (!values['leader-election'] || values['node-deployment'] || replicas < 2 || why === undefined) return [];
+    if (!values['leader-election'] || values['node-deployment'] || why === undefined) return [];
+    if (replicas === 1 && overlaps(workload)) {
+      return [
+        {
+          level: 'note',
+          message: `A rolling update starts the new Pod before the old one has ended, : the Go sidecar then takes over the Lease of the one that still works. This sidecar waits as a standby until the Lease is released.`,
+        },
+      ];
+    }
+    if (replicas < 2) return [];
     return [
       {
         level: 'warning',

@@ -28,8 +28,8 @@ export const twoAtOnce = defineFinding({
   },
 });
 
-/** Kubernetes page "Deployments", section "Strategy". */
-function overlaps({ kind, manifest }: Workload): boolean {
+/** Whether a rolling update starts a Pod before the old one has ended (Kubernetes page "Deployments", section "Strategy"). */
+export function overlaps({ kind, manifest }: Workload): boolean {
   if (kind !== 'Deployment') return false;
   const strategy = manifest.fields.partAt('spec', 'strategy');
   if (strategy?.text('type') === 'Recreate') return false;

@@ -206,6 +206,12 @@ const cases: readonly Case[] = [
   {
     name: 'one replica in the network of its node, which a rolling update doubles for a moment',
     driver: { pod: { hostNetwork: true } },
+    want: ['note shared-host-name'],
+    says: /takes over the Lease of the one that still works/,
+  },
+  {
+    name: 'one replica in the network of its node that ends before the next one starts',
+    driver: { pod: { hostNetwork: true }, spec: { strategy: { type: 'Recreate' } } },
     want: [],
   },
   {
@@ -596,6 +602,126 @@ describe('capacity on each node', () => {
   }
 });
 
+describe('the driver of a sidecar', () => {
+  const storage = 'storage.k8s.io/v1';
+  const csiDriver = (name: string, spec: Json = {}): Json => ({
+    apiVersion: storage,
+    kind: 'CSIDriver',
+    metadata: { name },
+    spec: { attachRequired: false, ...spec },
+  });
+  const storageClass = (provisioner: string): Json => ({
+    apiVersion: storage,
+    kind: 'StorageClass',
+    metadata: { name: 'fast' },
+    provisioner,
+  });
+  const driverOf = (name: string): Json => ({ ...other, args: [`--drivername=${name}`] });
+  const publishing: DriverOptions = {
+    args: [...elected, '--enable-capacity'],
+    container: { env: ['NAMESPACE', 'POD_NAME'].map((name) => ({ name, value: 'x' })) },
+  };
+  const capacityRights = access(clusterRules, [
+    ...leaseRules,
+    rule('storage.k8s.io', 'csistoragecapacities', 'get list watch create update delete'),
+    rule('', 'pods', 'get'),
+    rule('apps', 'replicasets', 'get'),
+  ]);
+  const elsewhere = (name: string): Json => {
+    const { metadata, ...rest } = workload({ beside: [driverOf(name)], pod: { serviceAccountName: 'elsewhere' } });
+    return { ...rest, metadata: { ...(metadata as Json), namespace: 'elsewhere' } };
+  };
+  const [compared, plain] = [csiDriver('d.example.com', { storageCapacity: true }), csiDriver('d.example.com')];
+
+  const given: readonly {
+    name: string;
+    driver?: DriverOptions;
+    objects: readonly Json[];
+    want: string[];
+    says?: RegExp;
+  }[] = [
+    {
+      name: 'whose capacity nobody publishes',
+      objects: [compared],
+      want: ['must capacity'],
+      says: /CSIDriver d\.example\.com has storageCapacity: true, and no sidecar of it has --enable-capacity/,
+    },
+    { name: 'whose capacity it publishes', driver: publishing, objects: [compared], want: [] },
+    {
+      name: 'whose capacity it publishes for nobody',
+      driver: publishing,
+      objects: [plain],
+      want: ['warning capacity'],
+      says: /the scheduler does not read them/,
+    },
+    {
+      name: 'that is one of several and named in an argument',
+      driver: { beside: [driverOf('d.example.com')] },
+      objects: [compared, csiDriver('sub.d.example.com')],
+      want: ['must capacity'],
+    },
+    {
+      name: 'that is one of several, and nothing names it',
+      objects: [compared, csiDriver('e.example.com')],
+      want: [],
+    },
+    {
+      name: 'that another workload in another namespace provisions for as well',
+      driver: { beside: [driverOf('d.example.com')] },
+      objects: [plain, elsewhere('d.example.com')],
+      want: ['must same-driver'],
+      says: /^Deployment elsewhere\/driver-controller provisions for CSI driver d\.example\.com as well, and its leader is not elected in namespace storage/,
+    },
+    {
+      name: 'beside one of another driver in another namespace',
+      driver: { beside: [driverOf('d.example.com')] },
+      objects: [plain, csiDriver('e.example.com'), elsewhere('e.example.com')],
+      want: [],
+    },
+    {
+      name: 'that a class names with a letter too many',
+      objects: [plain, storageClass('d.examplee.com')],
+      want: ['warning class-driver'],
+      says: /StorageClass fast names the provisioner d\.examplee\.com, .* CSIDriver d\.example\.com has nearly the same name/,
+    },
+    {
+      name: 'beside a class that names a provisioner of which there is nothing',
+      objects: [plain, storageClass('other.example.org')],
+      want: ['note class-driver'],
+    },
+    { name: 'that a class names', objects: [plain, storageClass('d.example.com')], want: [] },
+    { name: 'beside a class of an in-tree plugin', objects: [plain, storageClass('kubernetes.io/aws-ebs')], want: [] },
+    {
+      name: 'beside a class of a provisioner that has no CSIDriver',
+      objects: [
+        plain,
+        storageClass('nfs.example.org'),
+        {
+          ...workload({
+            pod: {
+              containers: [{ name: 'nfs', image: 'nfs', env: [{ name: 'NAME', value: 'nfs.example.org' }] }],
+              serviceAccountName: 'nfs',
+            },
+          }),
+          metadata: { name: 'nfs', namespace: 'nfs' },
+        },
+      ],
+      want: [],
+    },
+  ];
+  for (const { name, driver = {}, objects, want, says } of given) {
+    test(name, async () => {
+      const sidecar = await sidecarOf(driver, [...(driver === publishing ? capacityRights : access()), ...objects]);
+      const own = named(sidecar).filter((each) => /capacity|same-driver|class-driver/.test(each));
+      assert.deepEqual(own, want);
+      if (says !== undefined)
+        assert.match(
+          sidecar.findings.find((each) => want.includes(`${each.level} ${each.finding}`))?.message ?? '',
+          says,
+        );
+    });
+  }
+});
 describe('the verdict', () => {
   for (const [name, driver, want] of [
     ['of no finding is ready', {}, 'ready'],
