@@ -51,7 +51,6 @@ export type { ReleasedVolume, ReleaseStep } from './provision/volume/released-vo
 export type { Span, SpanAttributes, Tracer } from './base/tracing.ts';
 export type { RunOptions } from './provision/run-options.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';
-export type { SavePolicy } from './provision/volume/make-volume-store.ts';
 export type { ProvisionObserver } from './provision/provision-observer.ts';
 export {
   type Evidence,

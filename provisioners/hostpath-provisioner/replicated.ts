@@ -71,7 +71,6 @@ process.exitCode = await runProvisioner({
   leaderElection: true,
   http: { address: `:${process.env['METRICS_PORT'] ?? 8080}` },
   addFinalizer: true,
-  save: { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 60_000 }) },
   limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 300_000 }),
   failedProvisionThreshold: 0,
   failedDeleteThreshold: 0,

@@ -178,13 +178,10 @@ function makeController(
     limiter: new ExponentialLimiter({ baseMs: retryIntervalStartMs, maxMs: retryIntervalMaxMs }),
     failedProvisionThreshold: 0,
     failedDeleteThreshold: 0,
-    save: {
-      kind: 'queue',
-      limiter: new MaxOfLimiter([
-        new ExponentialLimiter({ baseMs: 5, maxMs: 1_000_000 }),
-        new BucketLimiter({ qps: 10, burst: 100, clock }),
-      ]),
-    },
+    saveLimiter: new MaxOfLimiter([
+      new ExponentialLimiter({ baseMs: 5, maxMs: 1_000_000 }),
+      new BucketLimiter({ qps: 10, burst: 100, clock }),
+    ]),
     intentJournal: sidecarJournal(options),
     maxCallMs: config.csiTimeoutMs,
     ...(metrics.journal && { journalMetrics: metrics.journal }),

@@ -15,7 +15,6 @@ import {
 import { maxFieldManagerLength } from '../kube/client/kube-client.ts';
 import { checkProvisioner, checkProvisionerName } from './check-provisioner.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
-import type { SavePolicy } from './volume/make-volume-store.ts';
 
 const noLimit = ' (0: no limit)';
 
@@ -48,7 +47,7 @@ const rules: { readonly [Name in keyof Required<ProvisionControllerOptions>]: Op
   failedDeleteThreshold: wholeNumber(0, ' (0: never give up)'),
   provisionTimeoutMs: milliseconds(0, noLimit),
   deletionTimeoutMs: milliseconds(0, noLimit),
-  save: having(),
+  saveLimiter: limiter,
   intentJournal: having('open', 'run', 'put', 'remove', 'flush'),
   permit,
   maxCallMs: milliseconds(1),
@@ -80,11 +79,4 @@ export function checkControllerOptions(options: ProvisionControllerOptions): voi
 /** The same for those options that are given. @throws as `checkControllerOptions`. */
 export function checkOptionValues(options: Partial<ProvisionControllerOptions>): void {
   checkOptions(options, rules);
-  if (options.save !== undefined) checkSave(options.save);
-}
-
-function checkSave(save: SavePolicy): void {
-  checkOptions(save, { kind: required(oneOf('blocking', 'queue')) }, 'save.');
-  if (save.kind === 'queue') checkOptions(save, { limiter: required(limiter) }, 'save.');
-  else checkOptions(save, { attempts: wholeNumber(1), pauseMs: milliseconds(0) }, 'save.');
 }

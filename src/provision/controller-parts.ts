@@ -71,7 +71,6 @@ export function makeControllerParts(
     ...intentParts,
     ...storage,
     ...queues,
-    save: options.save,
     forgetClaimIfDone: (uid) => claimSyncer.settle(uid), // the syncer needs the steps, which are made here
   });
   const claimSyncer: ClaimSyncer = new ClaimSyncer({ ...shared, ...saving, ...queues, provisionerName });

@@ -13,6 +13,8 @@ import type { ProvisionControllerOptions } from './provision-controller-options.
 
 /** Default of `ProvisionControllerOptions.workers`. */
 export const defaultWorkers = 4;
+/** Pauses between the tries of a volume that cannot be saved, in milliseconds. */
+const savePauses = { baseMs: 5, maxMs: 60_000 };
 /** Max length of the name of a class. */
 const maxNameLength = 253;
 
@@ -20,17 +22,19 @@ export interface ControllerQueues {
   claimQueue: WorkQueue;
   claimOrder: Pick<FairOrder, 'succeeded'>;
   volumeQueue: WorkQueue;
-  makeUnsavedQueue: (limiter: RateLimiter) => WorkQueue;
+  /** Of volumes that wait to be saved. */
+  unsavedQueue: WorkQueue;
   /** All that were made, by name. */
   queues: ReadonlyMap<string, WorkQueue>;
 }
 
 export function controllerQueues(
-  options: Pick<ProvisionControllerOptions, 'queueMetrics' | 'limiter' | 'workers'>,
+  options: Pick<ProvisionControllerOptions, 'queueMetrics' | 'limiter' | 'saveLimiter' | 'workers'>,
   { claims, clock }: Pick<ControllerBase, 'claims' | 'clock'>,
   intents: Pick<Intents, 'get'>,
 ): ControllerQueues {
   const { queueMetrics, limiter = defaultLimiter(clock), workers = defaultWorkers } = options;
+  const { saveLimiter = new ExponentialLimiter(savePauses) } = options;
   const queues = new Map<string, WorkQueue>();
   const makeQueue = (
     name: 'claims' | 'volumes' | 'unsavedpvs',
@@ -52,7 +56,7 @@ export function controllerQueues(
     claimQueue: makeQueue('claims', limiter, claimOrder),
     claimOrder,
     volumeQueue: makeQueue('volumes', limiter), // one limiter for both, as in the Go sidecar
-    makeUnsavedQueue: (itsLimiter) => makeQueue('unsavedpvs', itsLimiter),
+    unsavedQueue: makeQueue('unsavedpvs', saveLimiter),
     queues,
   };
 }

@@ -12,7 +12,6 @@ import type { ProvisionInformers } from './cache/informers.ts';
 import type { IntentJournal } from './intent-journal/intent-journal.ts';
 import type { JournalMetrics } from './intent-journal/journal-metrics.ts';
 import type { KeptFields } from './cache/kept-fields.ts';
-import type { SavePolicy } from './volume/make-volume-store.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import type { ProvisionObserver } from './provision-observer.ts';
 import type { Provisioner } from './provisioner.ts';
@@ -51,8 +50,8 @@ export interface ProvisionControllerOptions {
   provisionTimeoutMs?: number;
   /** Time of one attempt to delete, in milliseconds; 0, the default: no limit. */
   deletionTimeoutMs?: number;
-  /** How new volumes are saved. Default `{ kind: 'blocking' }`. */
-  save?: SavePolicy;
+  /** Back-off of a volume that cannot be saved, which is tried until it succeeds. Default: 5 ms doubling to 60 s. */
+  saveLimiter?: RateLimiter;
   /**
    * Records each volume before it is created, so that none is lost in a crash; only with a `Recoverable` provisioner. Default:
    * none, what is under way is known to this process only.

@@ -5,6 +5,7 @@ import type { AttemptSteps } from './claim/attempt-steps.ts';
 import type { ClaimWaits } from './claim/claim-waits.ts';
 import { RecordedSteps } from './claim/recorded-steps.ts';
 import { UnrecordedSteps } from './claim/unrecorded-steps.ts';
+import { uidIndex } from './cache/informers.ts';
 import type { ControllerBase } from './controller-base.ts';
 import type { ControllerQueues } from './controller-queues.ts';
 import type { IntentParts } from './intents/make-intents.ts';
@@ -12,25 +13,24 @@ import { isRecoverable } from './recoverable.ts';
 import { DeletionGuard } from './revoke/deletion-guard.ts';
 import { DeletionProof } from './revoke/deletion-proof.ts';
 import { Revoker } from './revoke/revoker.ts';
-import { makeVolumeStore, type SavePolicy } from './volume/make-volume-store.ts';
 import { RecentlySaved } from './volume/recently-saved.ts';
 import { SaveGuard } from './volume/save-guard.ts';
 import type { StorageParts } from './volume/storage-parts.ts';
-import type { PersistentVolume } from './objects.ts';
-import type { VolumeStore } from './volume/volume-store.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
+import { UnwantedStorage } from './volume/unwanted-storage.ts';
+import { VolumeStore } from './volume/volume-store.ts';
 
 /** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
 const servedClaimsMs = 300_000;
 
 export interface SavingPartsOptions extends ControllerBase, IntentParts, StorageParts {
-  save: SavePolicy | undefined;
   recentlySaved: RecentlySaved;
   waits: ClaimWaits;
-  /** As of `VolumeStoreParts`. */
+  /** As of `SaveParts`. */
   meaningOf: MeaningOf | undefined;
   lastErrors: LastErrors | undefined;
   claimQueue: ControllerQueues['claimQueue'];
-  makeUnsavedQueue: ControllerQueues['makeUnsavedQueue'];
+  unsavedQueue: ControllerQueues['unsavedQueue'];
   /** `ClaimSyncer.settle`. */
   forgetClaimIfDone: (uid: string) => void;
 }
@@ -43,16 +43,24 @@ export interface SavingParts {
 }
 
 export function savingParts(options: SavingPartsOptions): SavingParts {
-  const { provisioner, volumes, log, intents, claimQueue, forgetClaimIfDone } = options;
-  const makeQueue = options.makeUnsavedQueue;
+  const { provisioner, volumes, claims, log, intents, claimQueue, unsavedQueue: queue, forgetClaimIfDone } = options;
+  const claimsByUid = (uid: string): PersistentVolumeClaim[] => claims.byIndex(uidIndex, uid);
   if (!isRecoverable(provisioner)) {
-    const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => undefined });
+    const unwanted = new UnwantedStorage({ ...options, provisioner });
+    const store = new VolumeStore({ ...options, queue, claimsByUid, saveHooks: () => undefined, unwanted });
     return { store, steps: new UnrecordedSteps({ ...options, provisioner }), recovery: undefined };
   }
   volumes.addTrail(log);
   const isElsewhere = (volume: PersistentVolume): boolean => provisioner.isElsewhere?.(volume) === true;
   // a function, as the save guard is created after the store: it needs the revoker, which gives up unsaved volumes in the store
-  const store = makeVolumeStore({ ...options, makeQueue, saveHooks: () => saveGuard, isElsewhere });
+  const store = new VolumeStore({
+    ...options,
+    queue,
+    claimsByUid,
+    saveHooks: () => saveGuard,
+    isElsewhere,
+    unwanted: undefined,
+  });
   const recentlyServedClaims = new RecentlySaved({ clock: options.clock, lifeMs: servedClaimsMs });
   const parts = { ...options, provisioner, store, recentlyServedClaims };
   const proof = new DeletionProof({ ...parts, onRewound: () => intents.lostHistory() });

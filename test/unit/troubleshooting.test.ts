@@ -15,10 +15,6 @@ const texts = sourceTexts();
 const elsewhere = new Map([
   ['src/cli/main.ts: message', ['Arguments that are not flags are ignored']], // and those of the next test
   ['src/kube/credentials/credentials.ts: this.#loaded.problem', ['is missing, the CAs of the system are used']],
-  [
-    'src/provision/volume/blocking-volume-store.ts: logMessage',
-    ['The volume could not be saved', 'The storage of an unsaved volume stays'],
-  ],
   ['src/cli/config-checks.ts: (error as Error).message', ['http: invalid pattern']],
   ['src/cli/run.ts: shutdown.failure.message', ['changed its name from', 'Lost connection to CSI driver, exiting']],
   ['src/run/run-provisioner.ts: error.line', ['Stopped leading']],

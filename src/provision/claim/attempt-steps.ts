@@ -80,7 +80,7 @@ export interface AttemptSteps {
   provision(attempt: Attempt, signal: AbortSignal): Promise<PersistentVolume | Stopped>;
   /** The attempt has failed, and is to be retried. */
   failed(claim: PersistentVolumeClaim, failure: ProvisionError): void;
-  /** The volume could not be saved: the store has given it up, or keeps retrying in the background. */
+  /** The volume can never be saved: its name is taken, or nothing is done for it here any more. */
   unsaved(claim: PersistentVolumeClaim, volume: PersistentVolume): void;
   /** There is no retry until the claim changes: it has its volume, wants none now, or its attempts have stopped or were given up. */
   ended(uid: string): void;

@@ -64,7 +64,6 @@ export interface ClaimAttemptOptions {
   syncAfter: (uid: string, afterMs: number) => void;
   missingClasses: MissingClasses;
   rescheduler: Rescheduler;
-  /** In the sidecar the `QueueVolumeStore`. */
   store: VolumeStore;
   infeasibleClaims: InfeasibleClaims;
   /** For log lines about failures. */

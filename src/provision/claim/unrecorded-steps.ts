@@ -63,7 +63,7 @@ export class UnrecordedSteps implements AttemptSteps {
     // nothing is deleted because of a record
   }
 
-  /** The store has deleted the storage: nothing is in progress any more. */
+  /** Its name is taken by another volume: no retry would save it. */
   unsaved(claim: PersistentVolumeClaim): void {
     this.#kept.delete(claimUid(claim));
   }

@@ -12,7 +12,8 @@ import type { RecentlySaved } from './recently-saved.ts';
 import type { Revoker } from '../revoke/revoker.ts';
 import { storedVolume } from './stored-volume.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
-import type { SaveAttempt, SaveHooks, UnsavedVolume, VolumeStore } from './volume-store.ts';
+import type { SaveAttempt, SaveHooks, UnsavedVolume } from './save-volume.ts';
+import type { VolumeStore } from './volume-store.ts';
 
 /** For how long a live read is valid, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
 const maxAgeMs = 10_000;

@@ -116,6 +116,13 @@ function claimText(reference: ObjectReference | undefined): string {
   return `claim ${namespace}/${name} with UID ${JSON.stringify(uid)}`;
 }
 
+/** How log lines name the storage of a volume: the handle of a CSI volume, else its source. @returns undefined where it has none. */
+export function storageName({ spec }: PersistentVolume): string | undefined {
+  if (spec.csi !== undefined) return spec.csi.volumeHandle;
+  const kinds = Object.keys(storageFields) as (keyof VolumeSources)[];
+  return kinds.map((kind) => storageText(spec, kind)).find((text) => text !== undefined);
+}
+
 function storageText(spec: PersistentVolumeSpec, kind: keyof VolumeSources): string | undefined {
   const source = spec[kind] as Record<string, unknown> | undefined;
   if (source === undefined) return undefined;

@@ -1,221 +1,326 @@
-import type { Permit } from '../../base/permit.ts';
-import type { Logger } from '../../base/logger.ts';
-import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import type { KubeClient } from '../../kube/client/kube-client.ts';
+/** Saves new volumes to the API server: once while the worker waits, then in the background until it succeeds. */
+import { TaskGroup } from '../../base/task-group.ts';
+import { ForbiddenError, isRefusal } from '../../kube/client/api-error.ts';
+import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { objectKey } from '../../kube/kube-object.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
-import { claimReference } from '../claim/claim-fields.ts';
-import { failedReason, succeededReason } from '../event-reasons.ts';
-import type { Intent } from '../intents/intent.ts';
-import type { MeaningOf } from '../meaning.ts';
+import { claimReference, claimUid } from '../claim/claim-fields.ts';
+import { failedReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
-import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
-import type { RecentlySaved } from './recently-saved.ts';
-import {
-  checkStored,
-  ClassDroppedError,
-  hasItsAttributesClass,
-  madeElsewhere,
-  storedVolume,
-  VolumeTakenError,
-} from './stored-volume.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import { causeAnnotation } from '../meaning.ts';
+import { isReportedSoon } from './failed-write.ts';
+import { reportSuccess, reportTaken, saveFailure, savePersistentVolume, type SaveParts } from './save-volume.ts';
+import { ClassDroppedError, storageName, VolumeTakenError } from './stored-volume.ts';
+import type { UnwantedStorage } from './unwanted-storage.ts';
 
-/** Saves new volumes to the API server. */
-export interface VolumeStore {
+/** Workers of the store, whatever the number of the controller's own. */
+const storeWorkers = 4;
+/** Pauses between the tries of a volume that the API server rejects for its content: a policy may change at any time. */
+const refusedPauses = { baseMs: 1000, maxMs: 5 * 60_000 } as const;
+/** Pauses without the permission to create volumes. */
+const forbiddenPauses = { baseMs: 100, maxMs: 60_000 } as const;
+/** A server that has just started forbids everything until it has read the roles: the first tries, 3 s, are attributed to that. */
+const passingTries = 5;
+/** An API server that is overloaded or away is recorded on the claim after so many tries, 40 s. */
+const awayTries = 13;
+
+export interface VolumeStoreOptions extends SaveParts {
+  queue: WorkQueue;
+  claimsByUid: (uid: string) => PersistentVolumeClaim[];
+  /** Undefined for a `Recoverable` provisioner, whose revoker deletes what no claim wants. */
+  unwanted: Pick<UnwantedStorage, 'delete'> | undefined;
+  /** Aborts when what is under way is to be abandoned. */
+  abort: () => AbortSignal;
+}
+
+/**
+ * A volume that cannot be saved at once counts as provisioned, and goes on being saved in the background. Transient failures are retried
+ * with back-off; others rarely: they are recorded on the claim and do not delay a shutdown. Storage is never deleted because its volume
+ * cannot be saved, but where its claim is gone and the API server has rejected every request.
+ */
+export class VolumeStore {
+  readonly #options: VolumeStoreOptions;
+  readonly #unsaved = new Map<string, PersistentVolume>();
+  /** By name: how many requests that create the volume have had no response that rules out that they are carried out. */
+  readonly #unclear = new Map<string, number>();
+  /** Attempts under way in the background, by name; resolved with whether the volume was saved. Never rejected. */
+  readonly #saving = new Map<string, Promise<boolean>>();
+  /** Names of unsaved volumes that are tried rarely, with whether the missing permission is why. */
+  readonly #retriedRarely = new Map<string, 'forbidden' | 'refused'>();
+  /** Count how often a volume was forbidden, or refused, in a row. */
+  readonly #forbidden = new ExponentialLimiter(forbiddenPauses);
+  readonly #refused = new ExponentialLimiter(refusedPauses);
+  #waiters: (() => void)[] = [];
+
+  constructor(options: VolumeStoreOptions) {
+    this.#options = options;
+  }
+
   /**
-   * Saves a completed volume; that of an earlier attempt, for the same claim and of the same storage, counts as saved.
-   * Safe to repeat.
+   * Saves a completed volume; that of an earlier attempt, for the same claim and of the same storage, counts as saved. Resolves, too, once
+   * it is to be saved in the background. Safe to repeat.
    *
-   * @throws the last failure, when the store gives up; the storage was then cleaned up or reported.
+   * @throws {VolumeTakenError} and {VolumeAbandonedError} when no retry would save it.
    */
-  save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void>;
+  async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
+    const { name } = volume.metadata;
+    try {
+      await this.#send(volume);
+    } catch (error) {
+      const isLast = error instanceof VolumeTakenError || error instanceof VolumeAbandonedError;
+      if (isLast && !this.#unsaved.has(name)) this.#unclear.delete(name);
+      if (error instanceof VolumeTakenError) throw reportTaken(this.#options, claim, error);
+      if (isLast) throw error;
+      const fields = this.#logFields(volume, error);
+      // after an abort `run` logs what was not saved
+      if (!this.#isAborted)
+        this.#options.logger.error(fields, 'The volume could not be saved, trying again in the background');
+      this.#unsaved.set(name, volume);
+      if (!this.#retryRarely(volume, error)) this.#options.queue.add(name);
+      return;
+    }
+    this.#settleAndReportSuccess(volume);
+  }
+
   /** Whether a volume of this name waits to be saved in the background. */
-  isUnsaved(name: string): boolean;
+  isUnsaved(name: string): boolean {
+    return this.#unsaved.has(name);
+  }
+
   /**
    * Gives up a volume that waits to be saved in the background. Safe to repeat.
    *
    * @returns `saved` when that happened meanwhile.
    */
-  abandon(name: string): Promise<'saved' | 'abandoned'>;
-  /** Works in the background until the signal aborts, where the store has something to do there. */
-  run(signal: AbortSignal): Promise<void>;
-  /** Resolves once nothing waits to be saved any more, and no attempt is under way. */
-  settled(): Promise<void>;
-}
+  async abandon(name: string): Promise<'saved' | 'abandoned'> {
+    const volume = this.#unsaved.get(name);
+    if (volume !== undefined) this.#settle(volume);
+    this.#options.queue.forget(name);
+    return (await this.#saving.get(name)) === true ? 'saved' : 'abandoned';
+  }
 
-/** What belongs to one request that creates a volume. */
-export interface SaveAttempt {
-  /** Valid while what was read before the request is recent; renewed by reading again. Undefined: nothing expires. */
-  permit: Permit | undefined;
-  /** To be called after a pause, before it is sent. @throws {VolumeAbandonedError} when it must not be sent any more. */
-  recheck: () => void;
-  /** To be called when it has certainly created nothing, and cannot any more. */
-  rejected: () => void;
-}
-
-/** A volume that the next request may create, and the intent in which that request is counted. An earlier request may have created it already. */
-export interface UnsavedVolume extends Pick<SaveAttempt, 'permit'> {
-  found?: undefined;
-  intent: Intent;
-}
-
-/** What is called at each stage of saving a volume; implemented by the `SaveGuard` of a `Recoverable` provisioner. */
-export interface SaveHooks {
-  /**
-   * Called before each request that creates the object: if an earlier request may have created it, checks that the claim still wants it, or
-   * reads the object. The save fails with what this throws; for a `VolumeAbandonedError` the store gives the volume up.
-   *
-   * @returns the object, or what `beginSave` takes: always that for a new volume.
-   */
-  findEarlierSave(volume: PersistentVolume, signal: AbortSignal): Promise<{ found: PersistentVolume } | UnsavedVolume>;
-  /** Counts the request as sent: to be called directly before it, with nothing awaited between. */
-  beginSave(unsaved: UnsavedVolume): SaveAttempt;
-  /** The API server has the volume: its claim counts as served, and its record is closed, now or after late calls. */
-  saved(volume: PersistentVolume): void;
-  /** No retry can save the volume, as its name is taken by another one. */
-  taken(volume: PersistentVolume): void;
-  /** The volume was given up in the background. */
-  dropped(volume: PersistentVolume): void;
-}
-
-export interface VolumeStoreParts {
-  client: KubeClient;
-  /** The cache of volumes. */
-  volumes: Pick<Lister<PersistentVolume>, 'get'>;
-  /** Receives the names of saved volumes that the cache does not show yet. */
-  recentlySaved: Pick<RecentlySaved, 'add'>;
-  /** A function, as the hooks are created after the store. Returns undefined for a provisioner that is not `Recoverable`. */
-  saveHooks: () => SaveHooks | undefined;
-  recorder: Recorder;
-  logger: Logger;
-  /** For log lines and events about a failure. */
-  meaningOf?: MeaningOf | undefined;
-  /** As `isElsewhere` of a `Recoverable`. */
-  isElsewhere?: ((volume: PersistentVolume) => boolean) | undefined;
-  /** Receives the error that keeps a volume unsaved, by the UID of its claim. */
-  lastErrors?: { add: (uid: string, error: unknown) => void } | undefined;
-}
-
-/**
- * Creates the object. One that exists counts as created when it is for the same claim and of the same storage: then
- * the response to an earlier attempt was lost.
- *
- * An attributes class that the API server has dropped is set by a patch, which may reach another server: while a control plane
- * is upgraded, some have the feature and some do not. Kubernetes does not bind a volume without the class of its claim.
- *
- * @throws {VolumeTakenError} when it is another one, {VolumeAbandonedError} when nothing is done for it here any more,
- * {ClassDroppedError}, {ApiError} and {TransportError}.
- */
-export async function savePersistentVolume(
-  parts: VolumeStoreParts,
-  volume: PersistentVolume,
-  signal: AbortSignal,
-): Promise<void> {
-  const { client } = parts;
-  const hooks = parts.saveHooks();
-  const earlier = await hooks?.findEarlierSave(volume, signal); // undefined: there are no hooks
-  let stored: PersistentVolume;
-  if (earlier?.found !== undefined) stored = checked(earlier.found, parts, volume);
-  else {
-    const { permit, recheck, rejected } = (earlier && hooks?.beginSave(earlier)) ?? {};
-    try {
-      stored = await client.create(persistentVolumes, volume, { signal, permit, recheck });
-    } catch (error) {
-      if (error instanceof VolumeAbandonedError || isNotCarriedOut(error)) rejected?.();
-      if (!(error instanceof AlreadyExistsError)) throw error;
-      const existing = await storedVolume(client, volume.metadata.name, signal);
-      if (existing === undefined) throw error; // gone again: the next attempt creates it
-      stored = checked(existing, parts, volume);
+  /** Works in the background until the signal aborts; then logs what is unsaved, with the storage that it names. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { queue, logger } = this.#options;
+    const workers = new TaskGroup(signal);
+    const stop = (): void => queue.shutDown();
+    workers.signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    for (let number = 0; number < storeWorkers; number++) workers.start((ending) => this.#work(ending));
+    await workers.ended();
+    for (const [name, volume] of this.#unsaved) {
+      const { namespace = '', name: claim = '' } = volume.spec.claimRef ?? {};
+      const fields = { volume: name, handle: storageName(volume), claim: `${namespace}/${claim}` };
+      logger.error(fields, 'Ended before a volume could be saved');
     }
   }
-  for (let tries = 0; tries < 2 && !hasItsAttributesClass(stored, volume); tries++) {
-    stored = await setAttributesClass(client, volume, signal);
+
+  /**
+   * Resolves once nothing waits to be saved any more, but for what is tried rarely, and no attempt is under way. What is forbidden is tried
+   * once more: often the permission is granted before the process is restarted.
+   */
+  async settled(): Promise<void> {
+    for (const [name, why] of this.#retriedRarely) {
+      if (why !== 'forbidden') continue;
+      this.#retriedRarely.delete(name);
+      this.#options.queue.add(name);
+    }
+    if (!this.#isSettled) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    await Promise.all(this.#saving.values()); // a volume that is retried rarely may be under way just now
   }
-  if (!hasItsAttributesClass(stored, volume)) throw new ClassDroppedError(volume);
-  rememberUntilCached(parts, volume);
-  hooks?.saved(volume);
-}
 
-/** To be called as soon as the API server has the volume, and before `SaveHooks.saved`. */
-export function rememberUntilCached(
-  { volumes, recentlySaved }: Pick<VolumeStoreParts, 'volumes' | 'recentlySaved'>,
-  { metadata: { name } }: PersistentVolume,
-): void {
-  if (volumes.get(name) === undefined) recentlySaved.add(name);
-}
-
-/** @throws {VolumeTakenError} when what is stored is another volume. */
-function checked(
-  stored: PersistentVolume,
-  { saveHooks, isElsewhere }: VolumeStoreParts,
-  volume: PersistentVolume,
-): PersistentVolume {
-  try {
-    checkStored(stored, volume);
-    // two backends may give the same handle, such as one that is derived from the name
-    if (isElsewhere?.(stored) === true) throw madeElsewhere(volume);
-  } catch (error) {
-    if (error instanceof VolumeTakenError) saveHooks()?.taken(volume);
-    throw error;
+  async #work(signal: AbortSignal): Promise<void> {
+    const { queue, logger } = this.#options;
+    for (let name = await queue.get(); name !== undefined; name = await queue.get()) {
+      const volume = this.#unsaved.get(name);
+      try {
+        if (volume !== undefined && !signal.aborted) await this.#deleteOrSave(volume);
+        else queue.forget(name);
+      } catch (error) {
+        if (this.#unsaved.get(name) !== volume) continue; // abandoned
+        const reported = error instanceof ForbiddenError && !error.isAdmission; // once a minute, with the rule
+        const fields = volume === undefined ? { err: error, volume: name } : this.#logFields(volume, error);
+        if (!this.#isAborted)
+          logger[reported ? 'debug' : 'error'](fields, 'The volume could not be saved, trying again');
+        if (volume !== undefined && error instanceof VolumeTakenError) this.#dropTaken(volume, error);
+        else if (volume !== undefined && error instanceof VolumeAbandonedError) this.#drop(volume);
+        else if (volume === undefined || !this.#retryRarely(volume, error)) queue.addRateLimited(name);
+      } finally {
+        queue.done(name);
+      }
+    }
   }
-  return stored;
-}
 
-async function setAttributesClass(
-  client: KubeClient,
-  { metadata: { name }, spec: { volumeAttributesClassName } }: PersistentVolume,
-  signal: AbortSignal,
-): Promise<PersistentVolume> {
-  const body = { spec: { volumeAttributesClassName } };
-  return client.patch<PersistentVolume>(
-    persistentVolumes,
-    { name },
-    { type: 'merge', body },
-    { signal, newConnection: true },
-  );
-}
+  async #deleteOrSave(volume: PersistentVolume): Promise<void> {
+    const { name } = volume.metadata;
+    if (await this.#isUnwanted(volume)) return;
+    await this.#save(volume);
+    this.#settleAndReportSuccess(volume);
+    this.#options.queue.forget(name);
+  }
 
-/**
- * Whether the API server has the volume. Read live.
- *
- * @throws {VolumeTakenError} when it has another one of the name, {ApiError} and {TransportError}.
- */
-export async function isSaved(
-  client: KubeClient,
-  volume: PersistentVolume,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  const stored = await storedVolume(client, volume.metadata.name, signal);
-  if (stored !== undefined) checkStored(stored, volume);
-  return stored !== undefined;
-}
+  /**
+   * Deletes the storage if nobody wants it any more and it certainly has no PersistentVolume. If that fails it is tried again, rarely.
+   *
+   * @returns whether nothing is to be saved.
+   */
+  async #isUnwanted(volume: PersistentVolume): Promise<boolean> {
+    const { unwanted, queue, logger } = this.#options;
+    const { name } = volume.metadata;
+    if (unwanted === undefined || this.#unclear.has(name) || this.#claimOf(volume) !== undefined) return false;
+    try {
+      if (!(await unwanted.delete(volume, this.#options.abort()))) return false;
+    } catch (error) {
+      if (this.#unsaved.get(name) !== volume) return true;
+      const fields = { err: error, volume: name, handle: storageName(volume) };
+      if (!this.#isAborted)
+        logger.error(fields, 'The storage of a volume that could not be saved is not deleted yet, trying again');
+      this.#setRetriedRarely(name, 'refused');
+      this.#retryAfter(name, this.#refused.when(name));
+      return true;
+    }
+    if (this.#unsaved.get(name) === volume) this.#settle(volume);
+    queue.forget(name);
+    return true;
+  }
 
-/** Text of the event of a volume that could not be saved, as in the Go sidecar. */
-export function saveFailure(claim: PersistentVolumeClaim, { message }: Error): string {
-  return `Error creating provisioned PV object for claim ${objectKey(claim)}: ${message}`;
-}
+  async #save(volume: PersistentVolume): Promise<void> {
+    const saving = this.#send(volume);
+    const { name } = volume.metadata;
+    const known = saving.then(
+      () => true,
+      () => false,
+    );
+    this.#saving.set(name, known);
+    try {
+      await saving;
+    } finally {
+      this.#saving.delete(name);
+    }
+  }
 
-/** Records on the claim that the name of its volume is taken. @returns what the attempt fails with. */
-export function reportTaken(
-  { recorder }: Pick<VolumeStoreParts, 'recorder'>,
-  claim: PersistentVolumeClaim,
-  error: VolumeTakenError,
-): VolumeTakenError {
-  recorder.event(claimReference(claim), 'Warning', failedReason, saveFailure(claim, error));
-  return error;
-}
+  /** Sends the volume once, and counts requests that may be carried out without a response. */
+  async #send(volume: PersistentVolume): Promise<void> {
+    const { name } = volume.metadata;
+    const count = (change: 1 | -1): void => {
+      const unclear = (this.#unclear.get(name) ?? 0) + change;
+      if (unclear > 0) this.#unclear.set(name, unclear);
+      else this.#unclear.delete(name);
+    };
+    await savePersistentVolume(this.#options, volume, {
+      signal: this.#options.abort(),
+      onSend: () => count(1),
+      onRejected: () => count(-1),
+    });
+  }
 
-/** Records on the claim that its volume was created. */
-export function reportSuccess(
-  { recorder }: VolumeStoreParts,
-  claim: PersistentVolumeClaim,
-  volume: PersistentVolume,
-): void {
-  recorder.event(
-    claimReference(claim),
-    'Normal',
-    succeededReason,
-    `Successfully provisioned volume ${volume.metadata.name}`,
-  );
+  /**
+   * Retries a permanent failure rarely, and records it on the claim. What may be transient is recorded once it lasts.
+   *
+   * @returns false for every other failure.
+   */
+  #retryRarely(volume: PersistentVolume, error: unknown): boolean {
+    const { name } = volume.metadata;
+    if (error instanceof ForbiddenError) {
+      const pauseMs = this.#forbidden.when(name);
+      if (this.#forbidden.failures(name) > passingTries) {
+        this.#reportFailure(volume, error, { howOften: 'every minute' });
+        this.#setRetriedRarely(name, 'forbidden');
+      }
+      this.#retryAfter(name, pauseMs);
+      return true;
+    }
+    this.#forbidden.forget(name);
+    if (!isRefusal(error)) {
+      this.#refused.forget(name);
+      this.#retriedRarely.delete(name);
+      const tries = isReportedSoon(error) || error instanceof ClassDroppedError ? passingTries : awayTries;
+      const isRecorded = this.#options.queue.failures(name) >= tries;
+      this.#reportFailure(volume, error as Error, { howOften: 'until it succeeds', isRecorded });
+      return false;
+    }
+    const pauseMs = this.#refused.when(name);
+    this.#reportFailure(volume, error, { howOften: 'at least every 5 minutes' });
+    this.#setRetriedRarely(name, 'refused');
+    this.#retryAfter(name, pauseMs);
+    return true;
+  }
+
+  /** @param how.isRecorded - whether an event is recorded on the claim as well. */
+  #reportFailure(volume: PersistentVolume, error: Error, how: { howOften: string; isRecorded?: boolean }): void {
+    const { howOften, isRecorded = true } = how;
+    const { recorder, meaningOf, lastErrors } = this.#options;
+    const claim = this.#claimOf(volume);
+    if (claim === undefined) return;
+    const message = `${saveFailure(claim, error)}. The volume is kept at the storage, saving it is tried again ${howOften}.`;
+    lastErrors?.add(claimUid(claim), new Error(message, { cause: error }));
+    if (!isRecorded) return;
+    recorder.event(claimReference(claim), 'Warning', failedReason, message, causeAnnotation(message, error, meaningOf));
+  }
+
+  #logFields(volume: PersistentVolume, error: unknown): object {
+    const claim = this.#claimOf(volume);
+    const fields = { err: error, volume: volume.metadata.name };
+    if (claim === undefined) return fields;
+    const text = saveFailure(claim, error instanceof Error ? error : new Error(String(error)));
+    return { claim: objectKey(claim), ...this.#options.meaningOf?.(text, error), ...fields };
+  }
+
+  #setRetriedRarely(name: string, why: 'forbidden' | 'refused'): void {
+    this.#retriedRarely.set(name, why);
+    this.#wakeWaiters();
+  }
+
+  #retryAfter(name: string, pauseMs: number): void {
+    this.#options.queue.forget(name);
+    this.#options.queue.addAfter(name, pauseMs);
+  }
+
+  #settleAndReportSuccess(volume: PersistentVolume): void {
+    this.#settle(volume);
+    const claim = this.#claimOf(volume);
+    if (claim !== undefined) reportSuccess(this.#options, claim, volume);
+  }
+
+  /** No retry will save it: the next attempt of its claim finds the same volume and fails there. */
+  #dropTaken(volume: PersistentVolume, error: VolumeTakenError): void {
+    const claim = this.#claimOf(volume);
+    this.#drop(volume);
+    if (claim !== undefined) reportTaken(this.#options, claim, error);
+  }
+
+  /** It is not tried again; its claim is synced again. */
+  #drop(volume: PersistentVolume): void {
+    this.#options.queue.forget(volume.metadata.name);
+    this.#settle(volume);
+    this.#options.saveHooks()?.dropped(volume);
+  }
+
+  #settle({ metadata: { name } }: PersistentVolume): void {
+    this.#unsaved.delete(name);
+    this.#unclear.delete(name);
+    this.#retriedRarely.delete(name);
+    this.#forbidden.forget(name);
+    this.#refused.forget(name);
+    this.#wakeWaiters();
+  }
+
+  get #isAborted(): boolean {
+    return this.#options.abort().aborted;
+  }
+
+  get #isSettled(): boolean {
+    return this.#unsaved.size === this.#retriedRarely.size;
+  }
+
+  #wakeWaiters(): void {
+    if (this.#isSettled) for (const resolve of this.#waiters.splice(0)) resolve();
+  }
+
+  /** The claim that a volume was created for; undefined once it is gone. */
+  #claimOf({ spec }: PersistentVolume): PersistentVolumeClaim | undefined {
+    const [claim, ...others] = this.#options.claimsByUid(spec.claimRef?.uid ?? '');
+    return others.length === 0 ? claim : undefined;
+  }
 }

@@ -6,9 +6,9 @@ import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import { newIntent } from '../../../src/provision/intents/intent.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/provision/objects.ts';
-import { QueueVolumeStore } from '../../../src/provision/volume/queue-volume-store.ts';
 import { ClassDroppedError } from '../../../src/provision/volume/stored-volume.ts';
-import { savePersistentVolume } from '../../../src/provision/volume/volume-store.ts';
+import { savePersistentVolume } from '../../../src/provision/volume/save-volume.ts';
+import { VolumeStore } from '../../../src/provision/volume/volume-store.ts';
 import type { Answer } from '../../support/fakes/scripted-server.ts';
 import { Rig } from '../kube/rig.ts';
 
@@ -59,7 +59,7 @@ async function save(rig: Rig): Promise<boolean> {
       }),
     },
     made,
-    new AbortController().signal,
+    { signal: new AbortController().signal, onSend: () => undefined, onRejected: () => undefined },
   );
   return saved.length === 1;
 }
@@ -110,13 +110,14 @@ describe('saving a volume with an attributes class', () => {
     const claim: PersistentVolumeClaim = { metadata: { namespace: 'ns', name: 'c', uid: 'u' }, spec: {} };
     const messages: string[] = [];
     const stop = new AbortController();
-    const store = new QueueVolumeStore({
+    const store = new VolumeStore({
       client: rig.client,
       logger: silentLogger,
       recorder: { event: (_about, _type, reason, message) => messages.push(`${reason}: ${message}`) },
       volumes: { get: () => undefined },
       recentlySaved: { add: () => undefined },
       saveHooks: () => undefined,
+      unwanted: undefined,
       claimsByUid: () => [claim],
       abort: () => stop.signal,
       queue: new WorkQueue({

@@ -45,7 +45,7 @@ describe('a controller whose lease is lost', () => {
 
   test('leaves the storage of an unsaved volume to whoever leads now', async () => {
     await using rig = await Rig.prepare({
-      controller: { save: { kind: 'blocking', attempts: 100, pauseMs: 3_600_000 } },
+      controller: { saveLimiter: new ExponentialLimiter({ baseMs: 3_600_000, maxMs: 3_600_000 }) },
     });
     rig.addClass();
     rig.addClaim();

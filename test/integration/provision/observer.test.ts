@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type { ProvisionObserver } from '../../../src/provision/provision-observer.ts';
 import { IgnoredError, ProvisionError } from '../../../src/provision/provisioner.ts';
 import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { Rig } from './rig.ts';
 
 /** What an observer was called with, in words. */
@@ -80,15 +81,21 @@ describe('an observer of the controller', () => {
     });
   }
 
-  test('learns that the storage of a volume was deleted which could not be saved', async () => {
+  test('learns that the storage of a volume was deleted which could not be saved, with its claim gone', async () => {
     const observer = new Seen();
-    await using rig = await Rig.prepare({ controller: { observer, save: { kind: 'blocking', attempts: 1 } } });
+    const clock = new ManualClock();
+    await using rig = await Rig.prepare({ clock, controller: { observer } });
     rig.addClass();
-    const { uid } = rig.addClaim('a').metadata;
-    rig.refuse('create', 'persistentvolumes');
+    const { uid } = rig.addClaim('a', { finalizers: [] }).metadata;
+    rig.refuse('create', 'persistentvolumes', { code: 422, reason: 'Invalid' });
     await rig.start();
+    assert.deepEqual(observer.calls, ['provisioned a, for a']);
+    rig.deleteClaim();
+    await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
+    await clock.advance(1000);
+    await rig.until('the deletion', () => observer.calls.length === 2);
     await rig.stop();
-    assert.deepEqual(observer.calls.slice(0, 2), ['provisioned a, for a', `deleted pvc-${uid}`]);
+    assert.deepEqual(observer.calls, ['provisioned a, for a', `deleted pvc-${uid}`]);
   });
 
   test('that throws is logged, and changes nothing', async () => {

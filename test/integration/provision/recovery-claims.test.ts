@@ -7,7 +7,7 @@ import { annotation, resource } from './rig.ts';
 import { recoveryScene } from './recovery-scene.ts';
 import { final, lateAnswer, neverSent, noRoom, undecidable, unclear } from './scripted-backend.ts';
 
-const queueSave = () => ({ kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) }) as const;
+const shortPauses = (): ExponentialLimiter => new ExponentialLimiter({ baseMs: 5, maxMs: 1000 });
 
 describe('a claim of a recoverable provisioner', () => {
   test('is recorded before the backend is asked, and no longer once its volume is saved', async () => {
@@ -239,7 +239,7 @@ describe('a claim that is deleted while its volume may be in progress', () => {
   });
 
   test('gets none either when its volume waits to be saved in the background', async () => {
-    const scene = await recoveryScene({ rig: { controller: { save: queueSave() } } });
+    const scene = await recoveryScene({ rig: { controller: { saveLimiter: shortPauses() } } });
     await using rig = scene.rig;
     const { backend, handle, clock } = scene;
     const refusal = rig.refuse('create', 'persistentvolumes');
@@ -260,7 +260,7 @@ describe('a claim that is deleted while its volume may be in progress', () => {
   });
 
   test('keeps its volume when that was saved just before the storage would be deleted', async () => {
-    const scene = await recoveryScene({ rig: { controller: { save: queueSave() } } });
+    const scene = await recoveryScene({ rig: { controller: { saveLimiter: shortPauses() } } });
     await using rig = scene.rig;
     const { backend, closed, clock, name } = scene;
     rig.refuse('create', 'persistentvolumes', { times: 2 });

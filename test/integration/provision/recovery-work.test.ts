@@ -81,58 +81,31 @@ describe('claims whose volumes have the same name', () => {
 });
 
 describe('a volume that cannot be saved', () => {
-  test('keeps its storage, and a later attempt saves it', async () => {
-    const scene = await recoveryScene({ rig: { controller: { save: { kind: 'blocking', attempts: 1 } } } });
-    await using rig = scene.rig;
-    const { backend, passPause, name, journal } = scene;
-    rig.refuse('create', 'persistentvolumes', { times: 1 });
-    await rig.start();
-    assert.deepEqual(backend.deleted, []);
-    assert.equal(journal.records.size, 1);
-    await passPause();
-    await rig.until('the volume', () => rig.volume(name));
-    assert.equal(journal.records.size, 0);
-    await rig.stop();
-    assert.deepEqual(
-      backend.fulfils.map(({ mayExist }) => mayExist),
-      [false, true],
-    );
-    assert.ok(
-      rig.events.some(
-        ({ message }) =>
-          message === 'Error creating provisioned PV object for claim ns/a: boom. The volume is kept at the storage.',
-      ),
-    );
-  });
-
   test('as another one has the name, keeps its record and is saved when that is gone', async () => {
-    for (const save of [
-      { kind: 'blocking', attempts: 1 } as const,
-      { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) } as const,
-    ]) {
-      const scene = await recoveryScene({ rig: { controller: { save } } });
-      await using rig = scene.rig;
-      const { backend, name, journal, passUntil, uid } = scene;
-      backend.fulfilSteps.push((plan) => {
-        const claimRef = { namespace: 'ns', name: 'a', uid };
-        rig.addVolume(name, 'Available', { spec: { csi: { driver: 'drv', volumeHandle: 'other' }, claimRef } });
-        return Promise.resolve(backend.make(plan.name));
-      });
-      await rig.start();
-      assert.equal(journal.records.size, 1, save.kind);
-      assert.deepEqual(backend.deleted, []);
-      await rig.until('the event', () => rig.events.some(({ message }) => message.includes('with other storage')));
-      assert.ok(backend.fulfils.length <= 2, `${backend.fulfils.length} attempts`);
-      rig.api.delete(resource.volumes, { name });
-      await passUntil('the volume', () => rig.volume(name));
-      assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `handle-${name}`);
-      await scene.closed();
-    }
+    const scene = await recoveryScene({
+      rig: { controller: { saveLimiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) } },
+    });
+    await using rig = scene.rig;
+    const { backend, name, journal, passUntil, uid } = scene;
+    backend.fulfilSteps.push((plan) => {
+      const claimRef = { namespace: 'ns', name: 'a', uid };
+      rig.addVolume(name, 'Available', { spec: { csi: { driver: 'drv', volumeHandle: 'other' }, claimRef } });
+      return Promise.resolve(backend.make(plan.name));
+    });
+    await rig.start();
+    assert.equal(journal.records.size, 1);
+    assert.deepEqual(backend.deleted, []);
+    await rig.until('the event', () => rig.events.some(({ message }) => message.includes('with other storage')));
+    assert.ok(backend.fulfils.length <= 2, `${backend.fulfils.length} attempts`);
+    rig.api.delete(resource.volumes, { name });
+    await passUntil('the volume', () => rig.volume(name));
+    assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `handle-${name}`);
+    await scene.closed();
   });
 
   test('as its name was taken while it waited in the background, is saved by a later attempt', async () => {
-    const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 }) } as const;
-    const scene = await recoveryScene({ rig: { controller: { save } } });
+    const saveLimiter = new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 });
+    const scene = await recoveryScene({ rig: { controller: { saveLimiter } } });
     await using rig = scene.rig;
     const { clock, name, uid } = scene;
     const refusal = rig.refuse('create', 'persistentvolumes', { code: 500 });
@@ -206,58 +179,48 @@ describe('a volume that cannot be saved', () => {
     assert.deepEqual(backend.deleted, []);
   });
 
-  const stores = [
-    ['that tries again while its worker waits', { kind: 'blocking' }],
-    [
-      'that tries again in the background',
-      { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 }) },
-    ],
-  ] as const;
+  const tenSeconds = (): ExponentialLimiter => new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 });
 
-  for (const [store, save] of stores) {
-    const pauseMs = save.kind === 'blocking' ? 10_000 : 0;
-    test(`as the answer was lost, is not created again when its storage is kept, by a store ${store}`, async () => {
-      const scene = await recoveryScene({ rig: { controller: { save } } });
-      await using rig = scene.rig;
-      const { backend, clock, name, handle } = scene;
-      const match = { resource: 'persistentvolumeclaims', watch: true };
-      rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
-      rig.fault({ match, action: { type: 'watchStall' } });
-      const create = { verb: 'create', resource: 'persistentvolumes' };
-      rig.fault({ match: create, action: { type: 'dropAfter' }, times: 1 });
-      rig.fault({ match: create, action: { type: 'status', code: 500 }, times: 1 });
-      rig.startOnly();
-      await rig.until('the first failure', () => rig.unsavedLines === 1);
-      await clock.advance(pauseMs);
-      await rig.until('the second failure', () => rig.unsavedLines === 2);
-      const volume = structuredClone(rig.volume(name))!;
-      volume.spec.persistentVolumeReclaimPolicy = 'Retain';
-      rig.api.update(resource.volumes, volume as never);
-      rig.deleteClaim();
-      rig.api.delete(resource.volumes, { name });
-      rig.setFinalizers(name, []);
-      await clock.advance(10_000);
-      await rig.until('the third failure', () => rig.unsavedLines === 3);
-      assert.notEqual(rig.claimInCache('a'), undefined, 'the cache was kept behind');
-      const { err } = rig.log.filter(({ message }) => message.startsWith('The volume could not be saved')).at(-1)
-        ?.fields as { err: Error };
-      assert.match(err.message, /not worked on here any more: the claim was deleted meanwhile$/);
-      assert.deepEqual(rig.volumes, []);
-      assert.deepEqual(backend.deleted, []);
-      assert.deepEqual(
-        [...backend.storage.values()].map((each) => each.handle),
-        [handle],
-      );
-    });
-  }
+  test('as the answer was lost, is not created again when its storage is kept', async () => {
+    const scene = await recoveryScene({ rig: { controller: { saveLimiter: tenSeconds() } } });
+    await using rig = scene.rig;
+    const { backend, clock, name, handle } = scene;
+    const match = { resource: 'persistentvolumeclaims', watch: true };
+    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+    rig.fault({ match, action: { type: 'watchStall' } });
+    const create = { verb: 'create', resource: 'persistentvolumes' };
+    rig.fault({ match: create, action: { type: 'dropAfter' }, times: 1 });
+    rig.fault({ match: create, action: { type: 'status', code: 500 }, times: 1 });
+    rig.startOnly();
+    await rig.until('the first failure', () => rig.unsavedLines === 1);
+    await rig.until('the second failure', () => rig.unsavedLines === 2);
+    const volume = structuredClone(rig.volume(name))!;
+    volume.spec.persistentVolumeReclaimPolicy = 'Retain';
+    rig.api.update(resource.volumes, volume as never);
+    rig.deleteClaim();
+    rig.api.delete(resource.volumes, { name });
+    rig.setFinalizers(name, []);
+    await clock.advance(10_000);
+    await rig.until('the third failure', () => rig.unsavedLines === 3);
+    assert.notEqual(rig.claimInCache('a'), undefined, 'the cache was kept behind');
+    const { err } = rig.log.filter(({ message }) => message.startsWith('The volume could not be saved')).at(-1)
+      ?.fields as { err: Error };
+    assert.match(err.message, /not worked on here any more: the claim was deleted meanwhile$/);
+    assert.deepEqual(rig.volumes, []);
+    assert.deepEqual(backend.deleted, []);
+    assert.deepEqual(
+      [...backend.storage.values()].map((each) => each.handle),
+      [handle],
+    );
+  });
 
   for (const { what, isThere } of [
     { what: 'counts as saved, with its event, when its claim was bound to it meanwhile', isThere: true },
     { what: 'is not created again when its claim was bound to it and somebody has removed it', isThere: false },
   ]) {
     test(`as the answer was lost, ${what}`, async () => {
-      const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 }) } as const;
-      const scene = await recoveryScene({ rig: { controller: { save } } });
+      const saveLimiter = new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 });
+      const scene = await recoveryScene({ rig: { controller: { saveLimiter } } });
       await using rig = scene.rig;
       const { backend, clock, name } = scene;
       const create = { verb: 'create', resource: 'persistentvolumes' };
@@ -284,8 +247,8 @@ describe('a volume that cannot be saved', () => {
   }
 
   test('is not asked for again while it waits to be saved in the background', async () => {
-    const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) } as const;
-    const scene = await recoveryScene({ rig: { controller: { save } } });
+    const saveLimiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 });
+    const scene = await recoveryScene({ rig: { controller: { saveLimiter } } });
     await using rig = scene.rig;
     const { backend, uid, name } = scene;
     const refusal = rig.refuse('create', 'persistentvolumes');
@@ -300,33 +263,31 @@ describe('a volume that cannot be saved', () => {
     assert.equal(backend.fulfils.length, 1);
   });
 
-  for (const [store, save] of stores) {
-    test(`is not saved any more once another process works on its record, by a store ${store}`, async () => {
-      const scene = await recoveryScene({ rig: { controller: { save } } });
-      await using rig = scene.rig;
-      const { backend, clock, journal, uid } = scene;
-      const match = { resource: 'persistentvolumeclaims', watch: true };
-      rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
-      rig.fault({ match, action: { type: 'watchStall' } });
-      rig.fault({
-        match: { verb: 'create', resource: 'persistentvolumes' },
-        action: { type: 'status', code: 500 },
-        times: 1,
-      });
-      rig.startOnly();
-      await rig.until('the failure', () => rig.unsavedLines === 1);
-      // the other process has saved the volume, and an administrator has kept its storage
-      rig.deleteClaim();
-      journal.records.delete(uid);
-      journal.listener.onGone(uid);
-      await clock.advance(60_000);
-      assert.notEqual(rig.claimInCache('a'), undefined, 'the cache was kept behind');
-      assert.deepEqual(rig.volumes, []);
-      assert.equal(backend.fulfils.length, 1);
-      assert.deepEqual(backend.deleted, []);
-      assert.equal(backend.storage.size, 1);
+  test('is not saved any more once another process works on its record', async () => {
+    const scene = await recoveryScene({ rig: { controller: { saveLimiter: tenSeconds() } } });
+    await using rig = scene.rig;
+    const { backend, clock, journal, uid } = scene;
+    const match = { resource: 'persistentvolumeclaims', watch: true };
+    rig.fault({ match, action: { type: 'noWatchList' }, times: 1 });
+    rig.fault({ match, action: { type: 'watchStall' } });
+    rig.fault({
+      match: { verb: 'create', resource: 'persistentvolumes' },
+      action: { type: 'status', code: 500 },
+      times: 1,
     });
-  }
+    rig.startOnly();
+    await rig.until('the failure', () => rig.unsavedLines === 1);
+    // the other process has saved the volume, and an administrator has kept its storage
+    rig.deleteClaim();
+    journal.records.delete(uid);
+    journal.listener.onGone(uid);
+    await clock.advance(60_000);
+    assert.notEqual(rig.claimInCache('a'), undefined, 'the cache was kept behind');
+    assert.deepEqual(rig.volumes, []);
+    assert.equal(backend.fulfils.length, 1);
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(backend.storage.size, 1);
+  });
 
   test('of an earlier process is not saved before the claim is read live', async () => {
     const scene = await recoveryScene({ found: (uid) => [{ record: leftRecord(uid), owner: 'own' }] });
@@ -387,8 +348,8 @@ describe('a cache of claims that is behind', () => {
   }
 
   test('does not hold the claim back once the volume of another process, which came into no cache, is gone', async () => {
-    const save = { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) } as const;
-    const scene = await recoveryScene({ rig: { controller: { save } } });
+    const saveLimiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 });
+    const scene = await recoveryScene({ rig: { controller: { saveLimiter } } });
     await using rig = scene.rig;
     const { backend, clock, journal, name, uid } = scene;
     const match = { resource: 'persistentvolumes', watch: true };
@@ -641,7 +602,7 @@ describe('when the run is aborted, a volume that is not saved', () => {
   ]) {
     test(title, async () => {
       const limiter = new ExponentialLimiter({ baseMs: 10_000, maxMs: 10_000 });
-      const scene = await recoveryScene({ rig: { controller: { save: { kind: 'queue', limiter } } } });
+      const scene = await recoveryScene({ rig: { controller: { saveLimiter: limiter } } });
       await using rig = scene.rig;
       const { journal, uid } = scene;
       rig.refuse('create', 'persistentvolumes', { code });

@@ -122,7 +122,7 @@ export class Rig implements AsyncDisposable {
       workers: 1,
       limiter: this.limiter,
       metrics: this.metrics,
-      save: { kind: 'blocking', attempts: 3, pauseMs: 1 },
+      saveLimiter: new ExponentialLimiter({ baseMs: 1, maxMs: 1000 }),
       clock,
       logger,
       freezeCache: true,

@@ -100,7 +100,7 @@ test('2,000 claims through a failing API: nothing is lost, repeated or left behi
     transport,
     workers: 10,
     limiter: new ExponentialLimiter({ baseMs: 50, maxMs: 2000 }),
-    save: { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 2000 }) },
+    saveLimiter: new ExponentialLimiter({ baseMs: 5, maxMs: 2000 }),
     failedProvisionThreshold: 0,
     failedDeleteThreshold: 0,
     addFinalizer: true,

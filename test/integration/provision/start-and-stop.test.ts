@@ -115,7 +115,7 @@ describe('stopping', () => {
       clock,
       limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 60_000 }),
       controller: {
-        save: { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) },
+        saveLimiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }),
         provisionTimeoutMs: 60_000,
         deletionTimeoutMs: 60_000,
       },

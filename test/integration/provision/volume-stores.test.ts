@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
-import { IgnoredError, ProvisionError } from '../../../src/provision/provisioner.ts';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
+import { IgnoredError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { annotation, F, pvProtection, Rig, type RigOptions } from './rig.ts';
 import { madeVolume } from './scripted-provisioner.ts';
@@ -18,79 +19,72 @@ const post = 'POST /api/v1/persistentvolumes';
 const boom = { code: 500, reason: 'InternalError', message: 'boom' };
 
 describe('saving a volume', () => {
-  for (const store of ['blocking', 'queue'] as const) {
-    const save = {
-      blocking: { kind: 'blocking', attempts: 3, pauseMs: 1 } as const,
-      queue: { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) } as const,
-    }[store];
+  test('a volume that is there already for this claim, with this storage, counts as saved', async () => {
+    const { rig, uid } = await scene();
+    await using _rig = rig;
+    const csi = { driver: 'drv', volumeHandle: 'handle-taken', volumeAttributes: { since: 'before' } };
+    rig.addVolume('taken', 'Available', {
+      annotations: {},
+      spec: { csi, claimRef: { namespace: 'ns', name: 'a', uid } },
+    });
+    rig.provisioner.provisionSteps.push(() => madeVolume('taken'));
+    await rig.start();
+    await rig.stop();
+    assert.deepEqual(rig.writes, [post]);
+    assert.deepEqual(rig.volumes[0]?.spec.csi, csi, 'the stored volume is left as it was');
+    assert.deepEqual(
+      rig.events.map(({ reason, message }) => [reason, message]),
+      [
+        ['Provisioning', 'External provisioner is provisioning volume for claim "ns/a"'],
+        ['ProvisioningSucceeded', 'Successfully provisioned volume taken'],
+      ],
+    );
+    assert.deepEqual(rig.metrics.totals, { pt: 1 });
+  });
 
-    test(`a volume that is there already for this claim, with this storage, counts as saved, ${store} store`, async () => {
-      const { rig, uid } = await scene({ controller: { save } });
+  for (const { title, claimRef, handle, problem } of [
+    {
+      title: 'for no claim',
+      claimRef: undefined,
+      handle: 'handle-taken',
+      problem: 'is for no claim. Delete it if nobody uses it, or recreate the claim',
+    },
+    {
+      title: 'for another claim',
+      claimRef: { namespace: 'ns', name: 'a', uid: 'other' },
+      handle: 'handle-taken',
+      problem: 'is for claim ns/a with UID "other". Delete it if nobody uses it, or recreate the claim',
+    },
+    {
+      title: 'with other storage',
+      claimRef: { namespace: 'ns', name: 'a' },
+      handle: 'other',
+      problem:
+        'with other storage: csi {"driver":"drv","volumeHandle":"other"}. What was provisioned now is in no volume: csi {"driver":"drv","volumeHandle":"handle-taken"}',
+    },
+  ]) {
+    test(`a volume that is there already ${title} is a failure, and no storage is deleted`, async () => {
+      const { rig, uid } = await scene();
       await using _rig = rig;
-      const csi = { driver: 'drv', volumeHandle: 'handle-taken', volumeAttributes: { since: 'before' } };
-      rig.addVolume('taken', 'Available', {
-        annotations: {},
-        spec: { csi, claimRef: { namespace: 'ns', name: 'a', uid } },
-      });
+      const csi = { driver: 'drv', volumeHandle: handle };
+      rig.addVolume('taken', 'Available', { annotations: {}, spec: { csi, ...(claimRef && { claimRef }) } });
       rig.provisioner.provisionSteps.push(() => madeVolume('taken'));
       await rig.start();
+      assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
       await rig.stop();
       assert.deepEqual(rig.writes, [post]);
-      assert.deepEqual(rig.volumes[0]?.spec.csi, csi, 'the stored volume is left as it was');
-      assert.deepEqual(
-        rig.events.map(({ reason, message }) => [reason, message]),
-        [
-          ['Provisioning', 'External provisioner is provisioning volume for claim "ns/a"'],
-          ['ProvisioningSucceeded', 'Successfully provisioned volume taken'],
-        ],
+      assert.deepEqual(rig.provisioner.deletions, []);
+      const failures = rig.events.filter(({ type }) => type === 'Warning');
+      assert.equal(failures.length, 1);
+      assert.equal(failures[0]?.reason, 'ProvisioningFailed');
+      assert.ok(
+        failures[0].message.startsWith(
+          'Error creating provisioned PV object for claim ns/a: PersistentVolume "taken" exists already',
+        ),
       );
-      assert.deepEqual(rig.metrics.totals, { pt: 1 });
+      assert.ok(failures[0].message.endsWith(problem), failures[0].message);
+      assert.deepEqual(rig.metrics.totals, { pf: 1 });
     });
-
-    for (const { title, claimRef, handle, problem } of [
-      {
-        title: 'for no claim',
-        claimRef: undefined,
-        handle: 'handle-taken',
-        problem: 'is for no claim. Delete it if nobody uses it, or recreate the claim',
-      },
-      {
-        title: 'for another claim',
-        claimRef: { namespace: 'ns', name: 'a', uid: 'other' },
-        handle: 'handle-taken',
-        problem: 'is for claim ns/a with UID "other". Delete it if nobody uses it, or recreate the claim',
-      },
-      {
-        title: 'with other storage',
-        claimRef: { namespace: 'ns', name: 'a' },
-        handle: 'other',
-        problem:
-          'with other storage: csi {"driver":"drv","volumeHandle":"other"}. What was provisioned now is in no volume: csi {"driver":"drv","volumeHandle":"handle-taken"}',
-      },
-    ]) {
-      test(`a volume that is there already ${title} is a failure, and no storage is deleted, ${store} store`, async () => {
-        const { rig, uid } = await scene({ controller: { save } });
-        await using _rig = rig;
-        const csi = { driver: 'drv', volumeHandle: handle };
-        rig.addVolume('taken', 'Available', { annotations: {}, spec: { csi, ...(claimRef && { claimRef }) } });
-        rig.provisioner.provisionSteps.push(() => madeVolume('taken'));
-        await rig.start();
-        assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
-        await rig.stop();
-        assert.deepEqual(rig.writes, [post]);
-        assert.deepEqual(rig.provisioner.deletions, []);
-        const failures = rig.events.filter(({ type }) => type === 'Warning');
-        assert.equal(failures.length, 1);
-        assert.equal(failures[0]?.reason, 'ProvisioningFailed');
-        assert.ok(
-          failures[0].message.startsWith(
-            'Error creating provisioned PV object for claim ns/a: PersistentVolume "taken" exists already',
-          ),
-        );
-        assert.ok(failures[0].message.endsWith(problem), failures[0].message);
-        assert.deepEqual(rig.metrics.totals, { pf: 1 });
-      });
-    }
   }
 
   test('a volume that exists and cannot be read is tried again', async () => {
@@ -180,195 +174,14 @@ test('a volume that was returned with nothing but its source is saved with what 
   assert.deepEqual(volume.spec.accessModes, ['ReadWriteOnce']);
 });
 
-describe('the blocking store', () => {
-  test('a volume that is saved at the last of three tries is a success', async () => {
-    const { rig } = await scene();
-    await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', { ...boom, times: 2 });
-    await rig.start();
-    await rig.stop();
-    assert.deepEqual(rig.writes, [post, post, post]);
-    assert.equal(rig.provisioner.provisions.length, 1);
-    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningFailed', 'ProvisioningSucceeded']);
-    assert.deepEqual(rig.metrics.totals, { pt: 1 });
-  });
-
-  test('the pause lies between the tries, none follows the last', async () => {
-    const clock = new ManualClock();
-    const { rig, uid } = await scene({
-      clock,
-      controller: { save: { kind: 'blocking' }, failedProvisionThreshold: 0 },
-    });
-    await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', boom);
-    rig.startOnly();
-    for (let tries = 1; tries <= 4; tries++) {
-      await rig.until(`try ${tries}`, () => rig.unsavedLines === tries);
-      await clock.advance(9999);
-      assert.equal(rig.writes.length, tries);
-      await clock.advance(1);
-    }
-    await rig.synced(uid);
-    assert.equal(rig.writes.length, 5);
-    assert.equal(clock.monotonicMs(), 40_000);
-  });
-
-  test('an event on the claim is recorded for the first failure, before the next attempt', async () => {
-    const { rig } = await scene({ clock: new ManualClock(), controller: { save: { kind: 'blocking' } } });
-    await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', boom);
-    rig.startOnly();
-    const failure = await rig.until('the event', () =>
-      rig.events.find(({ reason }) => reason === 'ProvisioningFailed'),
-    );
-    assert.match(failure.message, /boom\. Saving it is tried again\.$/);
-    assert.equal(rig.writes.length, 1, 'time stands still');
-  });
-
-  test('a volume that the API server refuses for what it is is not tried again, and its words are the event', async () => {
-    const { rig } = await scene({ controller: { save: { kind: 'blocking', attempts: 3, pauseMs: 3_600_000 } } });
-    await using _rig = rig;
-    rig.provisioner.provisionSteps.push(({ volumeName }) => ({ metadata: { name: volumeName }, spec: {} }));
-    await rig.start();
-    await rig.stop();
-    assert.deepEqual(rig.writes, [post]);
-    assert.equal(rig.provisioner.deletions.length, 1);
-    const message = rig.events.find(({ type }) => type === 'Warning')?.message ?? '';
-    assert.match(
-      message,
-      /^Error creating provisioned PV object for claim ns\/a: PersistentVolume "pvc-[^"]+" is invalid: /,
-    );
-    assert.match(message, /must specify a volume type. Deleting the volume\.$/);
-  });
-
-  test('a volume that cannot be saved is deleted again, and the claim tried later', async () => {
-    const { rig, uid } = await scene();
-    await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', boom);
-    await rig.start();
-    await rig.stop();
-    assert.deepEqual(rig.writes, [post, post, post]);
-    assert.deepEqual(
-      rig.events.map(({ type, reason, message }) => [type, reason, message]),
-      [
-        ['Normal', 'Provisioning', 'External provisioner is provisioning volume for claim "ns/a"'],
-        [
-          'Warning',
-          'ProvisioningFailed',
-          'Error creating provisioned PV object for claim ns/a: boom. Saving it is tried again.',
-        ],
-        [
-          'Warning',
-          'ProvisioningFailed',
-          'Error creating provisioned PV object for claim ns/a: boom. Deleting the volume.',
-        ],
-      ],
-    );
-    const [deleted, ...more] = rig.provisioner.deletions;
-    assert.deepEqual(more, []);
-    assert.equal(deleted?.spec.claimRef?.uid, uid);
-    assert.deepEqual(deleted.metadata.annotations, { [annotation.provisionedBy]: 'drv' });
-    assert.equal(deleted.spec.storageClassName, 'c1');
-    assert.deepEqual(rig.metrics.totals, { pf: 1 });
-    assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
-  });
-
-  test('after that nothing goes on in the background, so a deleted claim is forgotten', async () => {
-    const clock = new ManualClock();
-    const save = { kind: 'blocking', attempts: 1 } as const;
-    const { rig, uid } = await scene({ clock, controller: { save } });
-    await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', boom);
-    rig.provisioner.provisionSteps.push(new ProvisionError('slow', { state: 'in-background' }));
-    await rig.start();
-    await clock.advance(rig.limiter.delays(uid)[0] ?? NaN);
-    await rig.synced(uid, 2);
-    rig.deleteClaim();
-    await rig.settle();
-    await clock.advance(rig.limiter.delays(uid)[1] ?? NaN);
-    await rig.synced(uid, 3);
-    assert.deepEqual(rig.limiter.syncs(uid).at(-1), { end: 'done' });
-    assert.equal(rig.provisioner.provisions.length, 2);
-    assert.equal(rig.provisioner.deletions.length, 1);
-  });
-
-  test('a volume that was saved while every answer was lost keeps its storage', async () => {
-    const { rig } = await scene();
-    await using _rig = rig;
-    rig.fault({ match: { verb: 'create', resource: 'persistentvolumes' }, action: { type: 'dropAfter' }, times: 1 });
-    rig.refuse('create', 'persistentvolumes', boom);
-    await rig.start();
-    await rig.stop();
-    assert.deepEqual(rig.writes, [post, post, post]);
-    assert.deepEqual(rig.provisioner.deletions, []);
-    assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
-    assert.deepEqual(rig.metrics.totals, { pt: 1 });
-  });
-
-  test('storage of which nobody can say whether its volume was saved is not deleted', async () => {
-    const { rig } = await scene();
-    await using _rig = rig;
-    rig.refuse('create', 'persistentvolumes', boom);
-    const unread = rig.refuse('list', 'persistentvolumes', { ...boom, message: 'no answer' });
-    await rig.start();
-    await rig.stop();
-    assert.equal(unread.hits, 1);
-    assert.deepEqual(rig.provisioner.deletions, []);
-    assert.match(rig.events.at(-1)?.message ?? '', /^Error cleaning provisioned volume for claim ns\/a: no answer\. /);
-    assert.deepEqual(rig.metrics.totals, { pf: 1 });
-  });
-
-  for (const { title, step, text } of [
-    {
-      title: 'storage that cannot be deleted either is reported',
-      step: new Error('stuck'),
-      text: 'stuck',
-    },
-    {
-      title: 'here, too, an ignored deletion is one that failed',
-      step: new IgnoredError('not mine'),
-      text: 'ignored because not mine',
-    },
-  ]) {
-    test(title, async () => {
-      const { rig, uid } = await scene();
-      await using _rig = rig;
-      rig.refuse('create', 'persistentvolumes', boom);
-      rig.provisioner.otherwiseDelete = step;
-      await rig.start();
-      await rig.stop();
-      assert.equal(rig.provisioner.deletions.length, 3);
-      assert.deepEqual(
-        rig.events.slice(1).map(({ type, reason, message }) => [type, reason, message]),
-        [
-          [
-            'Warning',
-            'ProvisioningFailed',
-            'Error creating provisioned PV object for claim ns/a: boom. Saving it is tried again.',
-          ],
-          [
-            'Warning',
-            'ProvisioningFailed',
-            'Error creating provisioned PV object for claim ns/a: boom. Deleting the volume.',
-          ],
-          [
-            'Warning',
-            'ProvisioningCleanupFailed',
-            `Error cleaning provisioned volume for claim ns/a: ${text}. Please delete manually.`,
-          ],
-        ],
-      );
-      assert.deepEqual(rig.metrics.totals, { pf: 1 });
-      assert.equal(rig.limiter.syncs(uid)[0]?.end, 'retry');
-    });
-  }
-});
-
-describe('the queue store', () => {
-  async function queueScene(): Promise<{ rig: Rig; clock: ManualClock; uid: string }> {
+describe('a volume that cannot be saved', () => {
+  async function queueScene(options: RigOptions = {}): Promise<{ rig: Rig; clock: ManualClock; uid: string }> {
     const clock = new ManualClock();
     const limiter = new ExponentialLimiter({ baseMs: 5, maxMs: 1_000_000 });
-    return { ...(await scene({ clock, controller: { save: { kind: 'queue', limiter } } })), clock };
+    return {
+      ...(await scene({ clock, ...options, controller: { saveLimiter: limiter, ...options.controller } })),
+      clock,
+    };
   }
 
   test('a volume is saved in the background, at 0, 0, 5, 15, 35 and 75 ms', async () => {
@@ -514,6 +327,8 @@ describe('the queue store', () => {
       tries++;
       await rig.until(`try ${tries} to fail`, () => rig.unsavedLines === tries);
     }
+    const reads = rig.wire.requests.filter(({ path }) => path.includes('/namespaces/ns/persistentvolumeclaims'));
+    assert.deepEqual(reads, [], 'the cache shows the claim');
     refused.remove();
     await clock.advance(300_000);
     await rig.until('the volume', () => rig.volumes.length === 1);
@@ -635,6 +450,133 @@ describe('the queue store', () => {
     await rig.stop();
     assert.equal(rig.writes.length, 7);
     assert.equal(rig.log.filter(({ message }) => message === 'Ended before a volume could be saved').length, 1);
+  });
+
+  describe('whose claim is gone', () => {
+    /** Deletes the claim, and lets so much time pass that its volume is tried again. */
+    async function claimGone({ rig, clock }: { rig: Rig; clock: ManualClock }): Promise<void> {
+      rig.deleteClaim();
+      await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
+      await clock.advance(1000);
+      await rig.settle();
+    }
+
+    for (const { why, response } of [
+      { why: 'for its content', response: refusal },
+      { why: 'for want of the permission', response: missingRight },
+    ]) {
+      test(`loses its storage if the API server has rejected each request, ${why}`, async () => {
+        const { rig, clock, uid } = await queueScene();
+        await using _rig = rig;
+        rig.refuse('create', 'persistentvolumes', response);
+        await rig.start();
+        await rig.until('the first try to fail', () => rig.unsavedLines === 1);
+        assert.equal(rig.provisioner.deletions.length, 0, 'the claim is still there');
+        await claimGone({ rig, clock });
+        await rig.until('the deletion', () => rig.provisioner.deletions.length === 1);
+        await clock.advance(600_000);
+        await rig.stop();
+        assert.deepEqual(rig.writes, [post], 'nothing is saved any more');
+        const [deleted, ...more] = rig.provisioner.deletions;
+        assert.deepEqual(more, []);
+        assert.equal(deleted?.spec.claimRef?.uid, uid);
+        const lines = rig.log.filter(({ message }) => message.startsWith('Deleted the storage of a volume'));
+        assert.deepEqual(
+          lines.map(({ fields }) => fields),
+          [{ volume: `pvc-${uid}`, handle: `handle-pvc-${uid}`, claim: 'ns/a' }],
+        );
+        assert.ok(!rig.log.some(({ message }) => message === 'Ended before a volume could be saved'));
+      });
+    }
+
+    test('is saved if one request had no clear response, though later ones were rejected', async () => {
+      const { rig, clock } = await queueScene();
+      await using _rig = rig;
+      rig.refuse('create', 'persistentvolumes', { ...boom, times: 1 });
+      const refused = rig.refuse('create', 'persistentvolumes', refusal);
+      await rig.start();
+      await rig.until('the rejection', () => rig.unsavedLines === 2);
+      await claimGone({ rig, clock });
+      await rig.until('a further try', () => rig.unsavedLines > 2);
+      refused.remove();
+      await clock.advance(300_000);
+      await rig.until('the volume', () => rig.volumes.length === 1);
+      await rig.stop();
+      assert.deepEqual(rig.provisioner.deletions, []);
+    });
+
+    test('keeps its storage while the API server does not say that the claim is gone', async () => {
+      const { rig, clock } = await queueScene();
+      await using _rig = rig;
+      rig.refuse('create', 'persistentvolumes', refusal);
+      await rig.start();
+      await rig.until('the first try to fail', () => rig.unsavedLines === 1);
+      const unread = rig.refuse('get', 'persistentvolumeclaims', boom);
+      await claimGone({ rig, clock });
+      await rig.until('the read', () => unread.hits > 0);
+      const told = 'The storage of a volume that could not be saved is not deleted yet, trying again';
+      await rig.until('the line', () => rig.log.some(({ message }) => message === told));
+      assert.deepEqual(rig.provisioner.deletions, []);
+      unread.remove();
+      await clock.advance(300_000);
+      await rig.until('the deletion', () => rig.provisioner.deletions.length === 1);
+    });
+
+    for (const { title, holder } of [
+      { title: 'its name', holder: (name: string) => [name, 'other'] as const },
+      { title: 'its storage', holder: (name: string) => ['by-hand', `handle-${name}`] as const },
+    ]) {
+      test(`keeps its storage if a PersistentVolume has ${title}`, async () => {
+        const storageKeys = ({ spec }: PersistentVolume): string[] => (spec.csi ? [spec.csi.volumeHandle] : []);
+        const { rig, clock, uid } = await queueScene({ methods: { storageKeys } });
+        await using _rig = rig;
+        rig.refuse('create', 'persistentvolumes', refusal);
+        await rig.start();
+        await rig.until('the first try to fail', () => rig.unsavedLines === 1);
+        const [name, volumeHandle] = holder(`pvc-${uid}`);
+        rig.addVolume(name, 'Available', { annotations: {}, spec: { csi: { driver: 'drv', volumeHandle } } });
+        await claimGone({ rig, clock });
+        const told = 'The storage is not deleted: a PersistentVolume refers to it';
+        const line = await rig.until('the line', () => rig.log.find(({ message }) => message === told));
+        assert.equal((line.fields as { holder: string }).holder, name);
+        await clock.advance(600_000);
+        await rig.stop();
+        assert.deepEqual(rig.provisioner.deletions, []);
+        assert.deepEqual(rig.writes, [post]);
+      });
+    }
+
+    test('has its storage deleted again and again until that succeeds, and a stop does not wait for it', async () => {
+      const { rig, clock } = await queueScene();
+      await using _rig = rig;
+      rig.refuse('create', 'persistentvolumes', refusal);
+      await rig.start();
+      await rig.until('the first try to fail', () => rig.unsavedLines === 1);
+      rig.provisioner.deleteSteps.push(new Error('busy'), new IgnoredError('not mine'));
+      rig.provisioner.otherwiseDelete = new Error('still busy');
+      await claimGone({ rig, clock });
+      for (const tries of [1, 2, 3]) {
+        await rig.until(`deletion ${tries}`, () => rig.provisioner.deletions.length >= tries);
+        await clock.advance(300_000);
+      }
+      await rig.stop();
+      assert.deepEqual(rig.writes, [post]);
+      assert.equal(rig.log.filter(({ message }) => message === 'Ended before a volume could be saved').length, 1);
+    });
+  });
+
+  test('that names no CSI handle is left with its source in the log when the process ends', async () => {
+    const { rig } = await queueScene();
+    await using _rig = rig;
+    rig.refuse('create', 'persistentvolumes', refusal);
+    rig.provisioner.provisionSteps.push(({ volumeName: name }) => ({
+      metadata: { name },
+      spec: { nfs: { server: 's', path: '/p' } },
+    }));
+    await rig.start();
+    await rig.stop();
+    const left = rig.log.find(({ message }) => message === 'Ended before a volume could be saved');
+    assert.equal((left?.fields as { handle?: string }).handle, 'nfs {"server":"s","path":"/p"}');
   });
 
   test('a volume that is unsaved at a stop is saved before the end', async () => {

@@ -22,8 +22,8 @@ describe('the options of a controller', () => {
       maxCallMs: 0.5 + 0.5,
       resyncMs: 2147483647,
     });
-    check({ workers: undefined, save: { kind: 'blocking', attempts: 1, pauseMs: 0 } });
-    check({ save: { kind: 'queue', limiter }, fieldManager: 'a'.repeat(128), keepLastErrors: 'short' });
+    check({ workers: undefined, saveLimiter: undefined });
+    check({ saveLimiter: limiter, fieldManager: 'a'.repeat(128), keepLastErrors: 'short' });
   });
 
   const refused: [options: object, message: string][] = [
@@ -43,11 +43,7 @@ describe('the options of a controller', () => {
       { failedDeleteThreshold: -1 },
       'failedDeleteThreshold must be an integer of at least 0 (0: never give up), got -1',
     ],
-    [{ save: { kind: 'que' } }, 'save.kind must be "blocking" or "queue", got "que"'],
-    [{ save: {} }, 'save.kind must be "blocking" or "queue", got undefined'],
-    [{ save: 'queue' }, 'save must be an object, got "queue"'],
-    [{ save: { kind: 'queue' } }, 'save.limiter must be an object with methods when, forget, failures, got undefined'],
-    [{ save: { kind: 'blocking', attempts: 0 } }, 'save.attempts must be an integer of at least 1, got 0'],
+    [{ saveLimiter: 'queue' }, 'saveLimiter must be an object with methods when, forget, failures, got "queue"'],
     [{ limiter: { when: never } }, 'limiter must be an object with methods when, forget, failures, got [Object]'],
     [{ additionalProvisionerNames: 'b' }, 'additionalProvisionerNames must be an array of non-empty strings, got "b"'],
     [

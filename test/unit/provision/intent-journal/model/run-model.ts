@@ -18,7 +18,7 @@ export async function runModel({
   elections?: fc.Arbitrary<boolean>;
 }): Promise<fc.RunDetails<[WorldOptions, Iterable<Command>]>> {
   const settings: fc.Arbitrary<WorldOptions> = fc.record({
-    storeKind: fc.constantFrom('blocking', 'queue'),
+    savePauseMs: fc.constantFrom(10_000, 1000),
     handlesFromNames: fc.boolean(),
     election: elections,
     prefixChanges: fc.boolean(),

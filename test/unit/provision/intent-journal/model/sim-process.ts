@@ -51,7 +51,8 @@ export interface SimProcessOptions {
   network: Network;
   /** How long a call to the backend may take, in milliseconds. */
   maxCallMs: number;
-  storeKind: 'blocking' | 'queue';
+  /** The first pause before a volume is saved again, in milliseconds. */
+  savePauseMs: number;
   /** One process at a time, by leader election. */
   election: boolean;
   onDelete: SimProvisionerOptions['onDelete'];
@@ -101,7 +102,7 @@ export class SimProcess implements Caller {
   #looks: Looks = { volumes: {}, claim: 0 };
 
   constructor(options: SimProcessOptions) {
-    const { network, maxCallMs, storeKind, broken, tick } = options;
+    const { network, maxCallMs, savePauseMs, broken, tick } = options;
     const common = { ...options, caller: this, ...broken };
     this.clock = new ManualClock({ turns: 1, wallMs: Date.UTC(2026, 0, 1) + network.nowMs });
     const { clock } = this;
@@ -145,10 +146,7 @@ export class SimProcess implements Caller {
       volumeName: ({ metadata: { uid = '' } }) => `${options.prefix}-${uid}`,
       intentJournal: broken.journal?.(journal, () => options.api.version) ?? journal,
       maxCallMs: broken.maxCallMs ?? maxCallMs,
-      save:
-        storeKind === 'blocking'
-          ? { kind: 'blocking' }
-          : { kind: 'queue', limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 60_000 }) },
+      saveLimiter: new ExponentialLimiter({ baseMs: savePauseMs, maxMs: 60_000 }),
     });
     const ended = this.#controller.run({ stop: this.#stop.signal, abort: this.#abort.signal });
     void ended

@@ -12,7 +12,8 @@ import { driverName, type Looks } from './sim-provisioner.ts';
 import { StorageLedger } from './storage-ledger.ts';
 
 export interface WorldOptions {
-  storeKind: 'blocking' | 'queue';
+  /** The first pause before a volume is saved again, in milliseconds. */
+  savePauseMs: number;
   handlesFromNames: boolean;
   /** One process at a time, by leader election; without, two may overlap. */
   election: boolean;
@@ -105,7 +106,7 @@ export class World {
   }
 
   startProcess(): void {
-    const { storeKind, election, prefixChanges, broken = {} } = this.#options;
+    const { savePauseMs, election, prefixChanges, broken = {} } = this.#options;
     if (this.network.isStalled) this.network.goOn(); // a process begins nothing before its driver responds
     const number = ++this.#started;
     if (election) for (const process of this.alive) process.overtaken = true;
@@ -117,7 +118,7 @@ export class World {
         backend,
         network,
         maxCallMs,
-        storeKind,
+        savePauseMs,
         election,
         broken,
         lines: this.lines,
