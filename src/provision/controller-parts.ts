@@ -1,6 +1,7 @@
 /** What a controller is made of, from what all parts share to what the watches call. */
 import { uidIndex } from './cache/informers.ts';
 import { claimUid, namesVolume } from './claim/claim-fields.ts';
+import { ClaimStates } from './claim/claim-states.ts';
 import { ClaimTraces } from './claim/claim-traces.ts';
 import { ClaimWaits } from './claim/claim-waits.ts';
 import { InfeasibleClaims } from './claim/infeasible-claims.ts';
@@ -52,13 +53,15 @@ export function makeControllerParts(
   const { provisionerName, keepLastErrors = false } = options;
   const kept = { isShort: keepLastErrors === 'short', meaningOf: options.meaningOf };
   const volumeName = options.volumeName ?? ((claim: PersistentVolumeClaim) => `pvc-${claimUid(claim)}`);
+  const states = new ClaimStates();
   const shared = {
     ...base,
+    states,
     intents,
     recentlySaved: new RecentlySaved({ clock }),
     waits,
     syncAfter: (uid: string, afterMs: number) => claimQueue.addAfter(uid, afterMs),
-    infeasibleClaims: new InfeasibleClaims({ clock }),
+    infeasibleClaims: new InfeasibleClaims({ clock, states }),
     meaningOf: options.meaningOf,
     lastErrors: keepLastErrors === false ? undefined : new LastErrors(clock, kept),
     volumeErrors: keepLastErrors === false ? undefined : new LastErrors(clock, { ...kept, maxErrors: maxVolumeErrors }),

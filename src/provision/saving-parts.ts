@@ -2,6 +2,7 @@
 import type { LastErrors } from './claim/last-errors.ts';
 import type { MeaningOf } from './meaning.ts';
 import type { AttemptSteps } from './claim/attempt-steps.ts';
+import type { ClaimStates } from './claim/claim-states.ts';
 import type { ClaimWaits } from './claim/claim-waits.ts';
 import { RecordedSteps } from './claim/recorded-steps.ts';
 import { UnrecordedSteps } from './claim/unrecorded-steps.ts';
@@ -25,6 +26,7 @@ const servedClaimsMs = 300_000;
 
 export interface SavingPartsOptions extends ControllerBase, IntentParts, StorageParts {
   recentlySaved: RecentlySaved;
+  states: ClaimStates;
   waits: ClaimWaits;
   /** As of `SaveParts`. */
   meaningOf: MeaningOf | undefined;

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import type { ClaimStates } from './claim-states.ts';
 
 /** How long an infeasible claim is held back, in milliseconds; fixed, as in the Go sidecar. */
 export const heldBackMs = 300_000;
@@ -9,48 +10,34 @@ export const heldBackMs = 300_000;
  */
 export class InfeasibleClaims {
   readonly #clock: Clock;
-  readonly #entries = new Map<string, { untilMs: number; classUid: string }>();
+  readonly #states: Pick<ClaimStates, 'of' | 'get' | 'all'>;
 
-  constructor(options: { clock: Clock }) {
+  constructor(options: { clock: Clock; states: Pick<ClaimStates, 'of' | 'get' | 'all'> }) {
     this.#clock = options.clock;
+    this.#states = options.states;
   }
 
   add(claimUid: string, classUid: string): void {
-    this.#sweep();
-    if (this.#entries.has(claimUid)) return;
-    const untilMs = this.#clock.monotonicMs() + heldBackMs;
-    this.#entries.set(claimUid, { untilMs, classUid });
+    if (this.leftMs(claimUid) > 0) return;
+    this.#states.of(claimUid).heldBack = { untilMs: this.#clock.monotonicMs() + heldBackMs, classUid };
   }
 
   /** To be called before an attempt; another class UID ends the wait at once. @returns whether the claim must wait. */
   mustWait(claimUid: string, classUid: string): boolean {
-    const entry = this.#entries.get(claimUid);
-    if (entry === undefined) return false;
-    if (entry.classUid === classUid && this.leftMs(claimUid) > 0) return true;
-    this.#entries.delete(claimUid);
+    const state = this.#states.get(claimUid);
+    if (state?.heldBack === undefined) return false;
+    if (state.heldBack.classUid === classUid && this.leftMs(claimUid) > 0) return true;
+    state.heldBack = undefined;
     return false;
   }
 
   /** For how long the claim must wait unless its class is recreated, in milliseconds; 0: not at all. */
   leftMs(claimUid: string): number {
-    return Math.max((this.#entries.get(claimUid)?.untilMs ?? -Infinity) - this.#clock.monotonicMs(), 0);
-  }
-
-  /** The claim is gone, or has a volume. */
-  delete(claimUid: string): void {
-    this.#entries.delete(claimUid);
+    const { untilMs = -Infinity } = this.#states.get(claimUid)?.heldBack ?? {};
+    return Math.max(untilMs - this.#clock.monotonicMs(), 0);
   }
 
   clear(): void {
-    this.#entries.clear();
-  }
-
-  /** Entries come in the order of time, so the expired ones are first. */
-  #sweep(): void {
-    const nowMs = this.#clock.monotonicMs();
-    for (const [claimUid, { untilMs }] of this.#entries) {
-      if (untilMs > nowMs) return;
-      this.#entries.delete(claimUid);
-    }
+    for (const state of this.#states.all()) state.heldBack = undefined;
   }
 }

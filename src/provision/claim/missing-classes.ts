@@ -6,16 +6,17 @@ import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference, claimUid } from './claim-fields.ts';
 import { waitingReason } from '../event-reasons.ts';
 import { type PersistentVolumeClaim, type StorageClass, storageClasses } from '../objects.ts';
+import type { ClaimStates } from './claim-states.ts';
 
 export class MissingClasses {
   readonly #client: KubeClient;
   readonly #recorder: Recorder;
-  /** By claim UID: the class that the last event named as missing. */
-  readonly #reportedMissingClass = new Map<string, string>();
+  readonly #states: Pick<ClaimStates, 'of' | 'get'>;
 
-  constructor(options: { client: KubeClient; recorder: Recorder }) {
+  constructor(options: { client: KubeClient; recorder: Recorder; states: Pick<ClaimStates, 'of' | 'get'> }) {
     this.#client = options.client;
     this.#recorder = options.recorder;
+    this.#states = options.states;
   }
 
   /**
@@ -23,7 +24,7 @@ export class MissingClasses {
    * show them in any order.
    */
   async read(claim: PersistentVolumeClaim, name: string, signal: AbortSignal): Promise<StorageClass | undefined> {
-    if (name === '' || this.#reportedMissingClass.get(claimUid(claim)) === name) return undefined;
+    if (name === '' || this.#states.get(claimUid(claim))?.missingClass === name) return undefined;
     try {
       return await this.#client.get<StorageClass>(storageClasses, { name }, { signal });
     } catch (error) {
@@ -36,9 +37,9 @@ export class MissingClasses {
 
   /** Records the event once for each class; the retries are only logged. @returns what the sync throws. */
   report(claim: PersistentVolumeClaim, name: string): Error {
-    const uid = claimUid(claim);
-    if (this.#reportedMissingClass.get(uid) !== name) {
-      this.#reportedMissingClass.set(uid, name);
+    const state = this.#states.of(claimUid(claim));
+    if (state.missingClass !== name) {
+      state.missingClass = name;
       const message =
         name === ''
           ? 'Waiting for a StorageClass: the claim names none'
@@ -46,10 +47,5 @@ export class MissingClasses {
       this.#recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     }
     return new Error(`storageClass ${JSON.stringify(shortValue(name))} not found`);
-  }
-
-  /** Drops what is kept of a settled claim. */
-  forget(uid: string): void {
-    this.#reportedMissingClass.delete(uid);
   }
 }

@@ -5,6 +5,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { isOlderVersion } from '../../kube/client/resource-version.ts';
 import { claimReference, claimUid } from './claim-fields.ts';
+import type { ClaimStates } from './claim-states.ts';
 import { failedReason } from '../event-reasons.ts';
 import { selectedNodeKey } from '../keys.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../objects.ts';
@@ -14,10 +15,15 @@ export class Rescheduler {
   readonly #client: KubeClient;
   readonly #recorder: Recorder;
   readonly #logger: Logger;
-  /** By UID: resource version of our write that removed the node, until the cache shows it. */
-  readonly #writtenVersions = new Map<string, string>();
+  readonly #states: Pick<ClaimStates, 'of' | 'get'>;
 
-  constructor(options: { client: KubeClient; recorder: Recorder; logger: Logger }) {
+  constructor(options: {
+    client: KubeClient;
+    recorder: Recorder;
+    states: Pick<ClaimStates, 'of' | 'get'>;
+    logger: Logger;
+  }) {
+    this.#states = options.states;
     this.#client = options.client;
     this.#recorder = options.recorder;
     this.#logger = options.logger;
@@ -31,7 +37,7 @@ export class Rescheduler {
       const { [selectedNodeKey]: _node, ...annotations } = live.metadata.annotations ?? {};
       const update: PersistentVolumeClaim = { ...live, metadata: { ...live.metadata, resourceVersion, annotations } };
       const { metadata } = await this.#client.update(persistentVolumeClaims, update, { signal });
-      if (metadata.resourceVersion !== undefined) this.#writtenVersions.set(claimUid(claim), metadata.resourceVersion);
+      this.#states.of(claimUid(claim)).rescheduledVersion = metadata.resourceVersion;
       return true;
     } catch (error) {
       this.#logger.info(
@@ -53,19 +59,14 @@ export class Rescheduler {
    * @throws when the cached claim still has the node that was removed.
    */
   async checkVersion(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
-    const uid = claimUid(claim);
-    const ours = this.#writtenVersions.get(uid);
-    if (ours === undefined) return;
+    const state = this.#states.get(claimUid(claim));
+    const ours = state?.rescheduledVersion;
+    if (state === undefined || ours === undefined) return;
     if (isOlderVersion(claim.metadata.resourceVersion, ours)) {
       const live = await this.#client.get<PersistentVolumeClaim>(persistentVolumeClaims, claim.metadata, { signal });
       if (!isOlderVersion(live.metadata.resourceVersion, ours))
         throw new Error(`claim ${objectKey(claim)} was rescheduled and the cache does not show it yet`);
     }
-    this.#writtenVersions.delete(uid);
-  }
-
-  /** Drops what is kept of a settled claim. */
-  forget(uid: string): void {
-    this.#writtenVersions.delete(uid);
+    state.rescheduledVersion = undefined;
   }
 }

@@ -3,6 +3,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { ClaimAttempt, type ClaimAttemptOptions, type ClaimOutcome } from './claim-attempt.ts';
 import { namesVolume } from './claim-fields.ts';
+import type { ClaimStates } from './claim-states.ts';
 import type { ClaimTraces } from './claim-traces.ts';
 import type { FairOrder } from './fair-order.ts';
 import { uidIndex } from '../cache/informers.ts';
@@ -18,6 +19,8 @@ import { attemptWait } from './waiting-text.ts';
 export interface ClaimSyncerOptions extends Omit<ClaimAttemptOptions, 'missingClasses' | 'rescheduler'> {
   claimQueue: WorkQueue;
   claimOrder: Pick<FairOrder, 'succeeded'>;
+  /** What is kept of each claim from one sync to the next. */
+  states: ClaimStates;
   /** What may be under way at a `Recoverable` provisioner. */
   intents: Pick<Intents, 'get' | 'forget'>;
   /** Undefined: nothing is traced. */
@@ -36,22 +39,11 @@ export interface ClaimWorkersOptions extends Required<RunOptions> {
 export class ClaimSyncer {
   readonly #options: ClaimSyncerOptions;
   readonly #attempt: ClaimAttempt;
-  /** UIDs of claims whose sync is under way. */
-  readonly #syncing = new Set<string>();
-  /** UIDs of claims whose last sync has found that something else has to end first. */
-  readonly #waiting = new Set<string>();
-  readonly #missingClasses: MissingClasses;
-  readonly #rescheduler: Rescheduler;
 
   constructor(options: ClaimSyncerOptions) {
     this.#options = options;
-    this.#missingClasses = new MissingClasses(options);
-    this.#rescheduler = new Rescheduler(options);
-    this.#attempt = new ClaimAttempt({
-      ...options,
-      missingClasses: this.#missingClasses,
-      rescheduler: this.#rescheduler,
-    });
+    const [missingClasses, rescheduler] = [new MissingClasses(options), new Rescheduler(options)];
+    this.#attempt = new ClaimAttempt({ ...options, missingClasses, rescheduler });
   }
 
   /** Queues the claim; a worker of `run` takes it. Safe to repeat. */
@@ -61,17 +53,19 @@ export class ClaimSyncer {
 
   /** Works until it is stopped, then finishes what is under way. To be called once. */
   async run({ workers, ...limits }: ClaimWorkersOptions): Promise<void> {
-    const { claimQueue, claimOrder, traces, infeasibleClaims, lastErrors, meaningOf, clock, logger } = this.#options;
+    const { claimQueue, claimOrder, states, traces, infeasibleClaims, lastErrors, meaningOf } = this.#options;
+    const { clock, logger } = this.#options;
     await runWorkers({
       ...limits,
       queue: claimQueue,
       count: workers,
       sync: async (uid, signal) => {
-        this.#syncing.add(uid);
+        const state = states.of(uid);
+        state.isSyncing = true;
         try {
           const attempt = (): Promise<ClaimOutcome> => this.#attempt.run(uid, signal);
           const outcome = traces === undefined ? await attempt() : await traces.attempt(uid, attempt);
-          this.#waiting.delete(uid);
+          state.isWaiting = false;
           if (outcome === 'provisioned') claimOrder.succeeded(uid);
           if (outcome !== 'held-back') return outcome;
           claimQueue.addAfter(uid, infeasibleClaims.leftMs(uid));
@@ -79,15 +73,16 @@ export class ClaimSyncer {
         } catch (error) {
           lastErrors?.add(uid, error);
           if (attemptWait(error) === undefined) {
-            if (this.#waiting.delete(uid)) claimQueue.forget(uid); // what it waited for were no failures
+            if (state.isWaiting) claimQueue.forget(uid); // what it waited for were no failures
+            state.isWaiting = false;
             throw error;
           }
-          this.#waiting.add(uid);
+          state.isWaiting = true;
           claimQueue.addRateLimited(uid);
           logger.debug({ ...this.#describe(uid), err: error }, 'The claim waits');
           return 'waits';
         } finally {
-          this.#syncing.delete(uid);
+          state.isSyncing = false;
           this.#forgetIfDone(uid); // not `settle`, as the queue still counts the failures of the claim
         }
       },
@@ -130,18 +125,16 @@ export class ClaimSyncer {
 
   /** Forgets the claim, here and in the provisioner, once it needs no more work. @returns whether that is so. */
   #forgetIfDone(uid: string): boolean {
-    if (this.#syncing.has(uid) || this.isInProgress(uid)) return false; // the end of the sync calls this again
+    const { states, waits, lastErrors, traces, intents, provisioner } = this.#options;
+    if (states.get(uid)?.isSyncing === true || this.isInProgress(uid)) return false; // the end of the sync calls this again
     const claim = this.#cached(uid);
     if (claim !== undefined && !namesVolume(claim)) return false;
-    this.#waiting.delete(uid);
-    this.#options.waits.delete(uid);
-    this.#missingClasses.forget(uid);
-    this.#options.lastErrors?.delete(uid);
-    this.#options.traces?.settled(uid);
-    this.#options.infeasibleClaims.delete(uid);
-    this.#rescheduler.forget(uid);
-    this.#options.intents.forget(uid);
-    this.#options.provisioner.forget?.(uid);
+    states.drop(uid);
+    waits.delete(uid);
+    lastErrors?.delete(uid);
+    traces?.settled(uid);
+    intents.forget(uid);
+    provisioner.forget?.(uid);
     return true;
   }
 

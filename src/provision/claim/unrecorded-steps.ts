@@ -1,12 +1,14 @@
 import { type Permit, whenPermitted } from '../../base/permit.ts';
 import type { Attempt, AttemptSteps } from './attempt-steps.ts';
 import { claimUid } from './claim-fields.ts';
+import type { ClaimStates } from './claim-states.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import type { ProvisionError, Provisioner } from '../provisioner.ts';
 
 export interface UnrecordedStepsOptions {
   provisioner: Provisioner;
+  states: Pick<ClaimStates, 'of' | 'get'>;
   addFinalizer: boolean;
   permit: Permit | undefined;
 }
@@ -17,11 +19,6 @@ export interface UnrecordedStepsOptions {
  */
 export class UnrecordedSteps implements AttemptSteps {
   readonly #options: UnrecordedStepsOptions;
-  /**
-   * Claims whose volume may be in progress, as they were at the last attempt: attempts go on even if they are deleted
-   * meanwhile, so that the volume gets an object and is reclaimed.
-   */
-  readonly #kept = new Map<string, PersistentVolumeClaim>();
 
   constructor(options: UnrecordedStepsOptions) {
     this.#options = options;
@@ -32,11 +29,11 @@ export class UnrecordedSteps implements AttemptSteps {
   }
 
   isInProgress(uid: string): boolean {
-    return this.#kept.has(uid);
+    return this.keptClaim(uid) !== undefined;
   }
 
   keptClaim(uid: string): PersistentVolumeClaim | undefined {
-    return this.#kept.get(uid);
+    return this.#options.states.get(uid)?.kept;
   }
 
   /** Never called, as there is no record. */
@@ -55,8 +52,8 @@ export class UnrecordedSteps implements AttemptSteps {
   }
 
   failed(claim: PersistentVolumeClaim, { infeasible, state }: ProvisionError): void {
-    if (!infeasible && state === 'in-background') this.#kept.set(claimUid(claim), claim);
-    else if (infeasible || state !== 'no-change') this.#kept.delete(claimUid(claim));
+    if (!infeasible && state === 'in-background') this.#options.states.of(claimUid(claim)).kept = claim;
+    else if (infeasible || state !== 'no-change') this.#forget(claimUid(claim));
   }
 
   volumeIsGone(): void {
@@ -65,10 +62,15 @@ export class UnrecordedSteps implements AttemptSteps {
 
   /** Its name is taken by another volume: no retry would save it. */
   unsaved(claim: PersistentVolumeClaim): void {
-    this.#kept.delete(claimUid(claim));
+    this.#forget(claimUid(claim));
   }
 
   ended(uid: string): void {
-    this.#kept.delete(uid);
+    this.#forget(uid);
+  }
+
+  #forget(uid: string): void {
+    const state = this.#options.states.get(uid);
+    if (state !== undefined) state.kept = undefined;
   }
 }

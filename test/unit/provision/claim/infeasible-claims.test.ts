@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ClaimStates } from '../../../../src/provision/claim/claim-states.ts';
 import { heldBackMs, InfeasibleClaims } from '../../../../src/provision/claim/infeasible-claims.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 
 describe('InfeasibleClaims', () => {
   test('a claim is held back for five minutes', async () => {
     const clock = new ManualClock({ turns: 1 });
-    const infeasible = new InfeasibleClaims({ clock });
+    const infeasible = new InfeasibleClaims({ clock, states: new ClaimStates() });
     infeasible.add('u1', 's1');
     assert.equal(infeasible.mustWait('u1', 's1'), true);
     assert.equal(infeasible.mustWait('u2', 's1'), false);
@@ -24,7 +25,7 @@ describe('InfeasibleClaims', () => {
 
   test('a second failure does not prolong the wait', async () => {
     const clock = new ManualClock({ turns: 1 });
-    const infeasible = new InfeasibleClaims({ clock });
+    const infeasible = new InfeasibleClaims({ clock, states: new ClaimStates() });
     infeasible.add('u1', 's1');
     await clock.advance(200_000);
     infeasible.add('u1', 's1');
@@ -33,7 +34,7 @@ describe('InfeasibleClaims', () => {
   });
 
   test('another class ends the wait for good', () => {
-    const infeasible = new InfeasibleClaims({ clock: new ManualClock({ turns: 1 }) });
+    const infeasible = new InfeasibleClaims({ clock: new ManualClock({ turns: 1 }), states: new ClaimStates() });
     infeasible.add('u1', 's1');
     assert.equal(infeasible.mustWait('u1', 's2'), false);
     assert.equal(infeasible.mustWait('u1', 's1'), false, 'the entry is gone');
@@ -41,17 +42,26 @@ describe('InfeasibleClaims', () => {
 
   test('a claim that failed again after its wait is held back again', async () => {
     const clock = new ManualClock({ turns: 1 });
-    const infeasible = new InfeasibleClaims({ clock });
+    const infeasible = new InfeasibleClaims({ clock, states: new ClaimStates() });
     infeasible.add('u1', 's1');
     await clock.advance(300_000);
     infeasible.add('u1', 's1');
     assert.equal(infeasible.mustWait('u1', 's1'), true);
   });
 
-  test('nothing is kept of a claim that is gone', () => {
-    const infeasible = new InfeasibleClaims({ clock: new ManualClock({ turns: 1 }) });
+  test('nothing is kept of a claim whose state is dropped', () => {
+    const states = new ClaimStates();
+    const infeasible = new InfeasibleClaims({ clock: new ManualClock({ turns: 1 }), states });
     infeasible.add('u1', 's1');
-    infeasible.delete('u1');
+    states.drop('u1');
     assert.equal(infeasible.mustWait('u1', 's1'), false);
+    assert.equal(states.get('u1'), undefined, 'a question makes no state');
+  });
+
+  test('no claim is held back once all are released', () => {
+    const infeasible = new InfeasibleClaims({ clock: new ManualClock({ turns: 1 }), states: new ClaimStates() });
+    infeasible.add('u1', 's1');
+    infeasible.clear();
+    assert.equal(infeasible.leftMs('u1'), 0);
   });
 });
