@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 import { sidecarConfig } from './sidecar-config.ts';
 import { readArguments, type SubcommandCall, subcommandParser } from './subcommand-call.ts';
 
-const actions = ['list', 'drain', 'discard', 'adopt', 'export'] as const;
+const actions = ['list', 'drain', 'discard', 'adopt'] as const;
 
 export type JournalAction = (typeof actions)[number];
 
@@ -50,8 +50,8 @@ Actions:
             another provisioner takes over; --resume ends it
   discard   have the sidecar forget the records of --uid, which need an operator; no volume is deleted
   adopt     take the records of another journal, --from, once nobody works on them any more, such as after
-            a change of --leader-election-namespace: the sidecar takes them over within a minute
-  export    all records as JSON, for an archive or a bug report. They hold no secrets
+            a change of --leader-election-namespace or --node-deployment; the sidecar takes them over
+            within a minute
 
 All flags of the sidecar are accepted as well. These have an effect: --csi-address, --timeout,
 --kubeconfig, --intent-journal, --leader-election-namespace, --node-deployment with the variable
@@ -72,7 +72,7 @@ export function journalArguments(
   { usageCode }: { usageCode: number },
 ): JournalArguments | undefined {
   const parser = subcommandParser(call)
-    .usage('list|drain|discard|adopt|export [options]')
+    .usage('list|drain|discard|adopt [options]')
     .description('Shows the intent journal, the records of volumes in progress, and prepares a change of provisioner.')
     .option('--driver <name>', 'name of the driver (default: the driver on --csi-address is asked)')
     .option('-o, --output <format>', 'for list: table or json', 'table')

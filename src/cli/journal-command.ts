@@ -40,7 +40,7 @@ interface Place extends JournalLocation {
   read: () => Promise<ReadJournal>;
 }
 
-/** `list` and `export` change nothing. Safe to repeat. */
+/** `list` changes nothing. Safe to repeat. */
 export async function manageJournal(call: SubcommandCall): Promise<number> {
   const args = journalArguments(call, { usageCode: codes.usage });
   if (args === undefined) return codes.done;
@@ -121,13 +121,6 @@ const actions: Record<JournalArguments['action'], Action> = {
     const journal = await place.read();
     stdout.write(output === 'json' ? listJson(place, journal) : text(place, journal));
     return journal.records.some(needsOperator) ? codes.left : codes.done;
-  },
-
-  export: async ({ stdout }, _args, { place }) => {
-    const { records, unreadable, drain } = await place.read();
-    const { driver, namespace, lockName } = place;
-    stdout.write(`${JSON.stringify({ driver, namespace, lockName, drain, unreadable, records }, null, 2)}\n`);
-    return codes.done;
   },
 
   discard: async (call, { uids, isAgreed }, { place }) => {

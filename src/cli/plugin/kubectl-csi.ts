@@ -18,7 +18,7 @@ import {
   readArguments,
 } from '../subcommand-call.ts';
 import { explainWhy } from '../why.ts';
-import { electedDriver, NoSidecarError, type SidecarPod, sidecarPod, type SidecarQuery } from './sidecar-pod.ts';
+import { driverWithLease, NoSidecarError, type SidecarPod, sidecarPod, type SidecarQuery } from './sidecar-pod.ts';
 
 export const program = 'kubectl csi';
 
@@ -37,7 +37,7 @@ const auditedFlags = [
 export const commands: Readonly<Record<string, { run: Subcommand; summary: string }>> = {
   why: { run: explainWhy, summary: 'explain why a claim is not bound, or why a volume stays' },
   audit: { run: auditInPod, summary: "compare the driver's volumes with PersistentVolumes and the intent journal" },
-  journal: { run: journal, summary: 'list, export, adopt or discard the records of the intent journal, or drain it' },
+  journal: { run: journal, summary: 'list, adopt or discard the records of the intent journal, or drain it' },
   preflight: { run: preflight, summary: "say what replacing the Go sidecar changes, from a driver's manifests" },
   open: { run: openPage, summary: 'forward a port to the status page of the leader, and print its URL' },
 };
@@ -76,8 +76,10 @@ async function journal(call: SubcommandCall): Promise<number> {
   if (given === undefined) return 0;
   const { flags, rest } = given;
   const { driver, namespace } = await withClient(call, flags, async (client) => {
-    const elected = await electedDriver(client, queryOf(flags), call.signal);
-    return { driver: elected.driver, namespace: elected.lease.metadata.namespace ?? '' };
+    // without leader election the first Lease of the journal says where it is
+    const query = { ...queryOf(flags), suffixes: ['', '-journal-0'] };
+    const found = await driverWithLease(client, query, call.signal);
+    return { driver: found.driver, namespace: found.lease.metadata.namespace ?? '' };
   });
   const found = [`--driver=${driver}`, `--leader-election-namespace=${namespace}`, ...connectionArgs(flags)];
   return await manageJournal({ ...call, args: [...rest, ...found] });

@@ -43,8 +43,8 @@ export class NoSidecarError extends Error {
   override readonly name = 'NoSidecarError';
 }
 
-/** A driver whose sidecars elect a leader. */
-export interface ElectedDriver {
+/** A driver, and the Lease of its sidecars. */
+export interface FoundDriver {
   driver: string;
   lease: Lease;
 }
@@ -52,23 +52,27 @@ export interface ElectedDriver {
 /**
  * The Lease of a driver's sidecars; without a name, of the only driver that has one.
  *
+ * @param options.suffixes - what the name of the Lease ends with: the first that is found counts. Default: the Lease of the election.
  * @throws {NoSidecarError} for none or several, and what requests throw.
  */
-export async function electedDriver(
+export async function driverWithLease(
   client: KubeClient,
-  { driver, namespace }: Pick<SidecarQuery, 'driver' | 'namespace'>,
+  { driver, namespace, suffixes = [''] }: Pick<SidecarQuery, 'driver' | 'namespace'> & { suffixes?: readonly string[] },
   signal: AbortSignal,
-): Promise<ElectedDriver> {
+): Promise<FoundDriver> {
   const names =
     driver === undefined
       ? (await client.list<KubeObject>(csiDrivers, { signal })).map(({ metadata }) => metadata.name)
       : [driver];
-  const found: ElectedDriver[] = [];
+  const found: FoundDriver[] = [];
   for (const name of names) {
-    const fieldSelector = `metadata.name=${leaseName(name, silentLogger)}`;
-    const where = namespace === undefined ? {} : { namespace };
-    const own = await client.list<Lease>(leases, { ...where, fieldSelector, signal });
-    found.push(...own.map((lease) => ({ driver: name, lease })));
+    for (const suffix of suffixes) {
+      const fieldSelector = `metadata.name=${leaseName(name, silentLogger)}${suffix}`;
+      const where = namespace === undefined ? {} : { namespace };
+      const own = await client.list<Lease>(leases, { ...where, fieldSelector, signal });
+      found.push(...own.map((lease) => ({ driver: name, lease })));
+      if (own.length > 0) break;
+    }
   }
   const [first, second] = found;
   if (first === undefined) {
@@ -99,7 +103,7 @@ async function podOf(client: KubeClient, query: SidecarQuery, signal: AbortSigna
     const name = second ?? first;
     return await client.get<Pod>(pods, { namespace, name }, { signal });
   }
-  const { driver, lease } = await electedDriver(client, query, signal);
+  const { driver, lease } = await driverWithLease(client, query, signal);
   const { namespace = '' } = lease.metadata;
   // the identity is the host name of the Pod, to which some add a random part
   const [host = ''] = (lease.spec?.holderIdentity ?? '').split('_');

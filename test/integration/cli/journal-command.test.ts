@@ -88,20 +88,6 @@ describe('csi-provisioner journal list', () => {
   });
 });
 
-describe('csi-provisioner journal export', () => {
-  test('prints the whole records', async () => {
-    await using it = await scene();
-    await it.sidecar.journal.put(recordOf(1), never);
-    const { code, stdout } = await it.run(['export']);
-    assert.equal(code, 0);
-    const { records } = JSON.parse(stdout) as { records: { record: unknown }[] };
-    assert.deepEqual(
-      records.map(({ record }) => record),
-      [recordOf(1)],
-    );
-  });
-});
-
 describe('csi-provisioner journal drain', () => {
   test('ends at once where nothing is open, and the next new record meets the mark', async () => {
     await using it = await scene();
@@ -313,7 +299,7 @@ describe('csi-provisioner journal adopt', () => {
 
 describe('the arguments of csi-provisioner journal', () => {
   for (const [args, problem] of [
-    [[], /the first argument must be one of list, drain, discard, adopt, export, got none/],
+    [[], /the first argument must be one of list, drain, discard, adopt, got none/],
     [['erase'], /the first argument must be one of .*, got "erase"/],
     [['list', '--resume'], /--resume is a flag of drain, not of list/],
     [['discard', '--yes'], /discard needs --uid/],

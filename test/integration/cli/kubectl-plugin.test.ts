@@ -130,6 +130,13 @@ exit 2
     assert.match(stderr, /kubectl csi journal: .* there is no Lease driver\/d-example-com-journal-0/);
   });
 
+  test('journal finds the journal of a driver whose sidecar elects no leader', async () => {
+    rig.add('leases', { metadata: { name: 'alone-example-com-journal-0', namespace: 'ns2' }, spec: {} });
+    const { code, stdout, stderr } = await run('journal', 'list', '--driver=alone.example.com');
+    assert.equal(code, 0, stderr);
+    assert.equal(stdout, 'ns2/alone-example-com: open records: 0.\n');
+  });
+
   for (const { args, says } of [
     { args: ['audit', '--driver=other'], says: /there is no Lease of the provisioner of other/ },
     {
