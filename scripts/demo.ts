@@ -35,7 +35,7 @@ const startedMs = performance.now();
 /** The plot: start, immediate claim, late claim with a pod, events, deletion. */
 async function main(): Promise<void> {
   title('Starting a small cluster: a Kubernetes API, a CSI driver and the sidecar');
-  await using cluster = await startCluster({ report: step });
+  await using cluster = await startCluster({ report: step, progress: step });
   step(`the API is at ${cluster.url}, driver ${cluster.driver.name} at ${cluster.driverSocket}`);
   const api = new KubeApi(cluster.url);
   await createClasses(api);

@@ -61,6 +61,8 @@ export interface ClusterOptions {
   readonly signal?: AbortSignal;
   /** Takes what people want to know as it happens: what is waited for, and which process died. */
   readonly report?: (text: string) => void;
+  /** Told what is being waited for until all is there. Default: nobody. */
+  readonly progress?: (text: string) => void;
 }
 
 /** A running cluster. */
@@ -85,13 +87,14 @@ export interface LocalCluster extends AsyncDisposable {
 
 /** Starts everything and waits until it works. @throws when a part ends at once; nothing is left running then. */
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
-  const { report = () => undefined, signal = new AbortController().signal } = options;
+  const { report = () => undefined, progress = () => undefined, signal = new AbortController().signal } = options;
   const folder = await mkdtemp(path.join(tmpdir(), 'csi-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const logs = cleanup.use(await LogFolder.open(options.logFolder));
   const logFile = (what: string): string => path.join(logs.path, `${what}.log`);
 
+  progress('starting the Kubernetes API');
   const sandbox = cleanup.use(
     await Sandbox.start({
       kubeconfigPath: path.join(folder, 'kubeconfig'),
@@ -113,6 +116,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   const keep = async (start: (stop: AbortSignal) => Promise<ChildProgram>): Promise<KeptProgram> =>
     cleanup.use(await KeptProgram.start({ start, report }, signal));
   if (options.driverSocket === undefined) {
+    progress('starting the sample driver');
     await keep(async (stop) => {
       const flags = [
         `--csi-address=${driverSocket}`,
@@ -145,6 +149,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
       cleanup.use(await CallProxy.start({ ...proxy, observe: observe && ((call) => observe(call, place)) }));
     }
     const { what, node } = place;
+    progress(`starting the ${what}`);
     const connections = [`--csi-address=${calledSocket}`, `--kubeconfig=${sidecarKubeconfig}`];
     const onNode = node === undefined ? {} : { NODE_NAME: node };
     await keep(async (stop) => {

@@ -27,7 +27,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const { signal } = stop;
   try {
     const report = (text: string): void => void process.stderr.write(`${text.trimEnd()}\n`);
-    await using cluster = await startCluster({ ...asked.options, report, signal });
+    const progress = asked.command.length > 0 ? undefined : (text: string): void => report(`csi-sandbox: ${text}`);
+    await using cluster = await startCluster({ ...asked.options, report, signal, ...(progress && { progress }) });
     if (asked.command.length > 0) {
       const code = await runCommand(asked.command, { kubeconfig: cluster.kubeconfig, signal });
       if (code !== 0 && !signal.aborted) await reportFailure(cluster, { code, report });

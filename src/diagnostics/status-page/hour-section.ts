@@ -33,7 +33,7 @@ export function hourSection({ lastHour, atMs }: StatusReport): string {
       `, ${countText(sum(deletionsFailed))} of them to delete a volume`,
     ),
     counts('deleted', 'Volumes deleted', 'volumes a minute', deleted),
-    level('waiting', 'Claims waiting', 'claims, counted each minute', waiting),
+    level('waiting', 'Claims waiting', 'claims at a time', waiting),
   ];
   return `<div class="hour">${charts.map((chart) => figure(chart, atMs)).join('')}</div>`;
 }
