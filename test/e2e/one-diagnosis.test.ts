@@ -503,7 +503,7 @@ const rows: readonly Row[] = [
     },
     cause: 'pod-unschedulable',
     says: /cannot be scheduled/,
-    cure: /^Make a node fit/,
+    cure: /^Correct nodeSelector or affinity of the Pod|^Add a node/,
     page: { cause: 'waits-for-consumer', cure: /^Nothing/, because: 'the provisioner does not know Pods' },
     ...quiet,
   },

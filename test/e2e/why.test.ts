@@ -25,6 +25,9 @@ const inOneDiagnosis: readonly Cause[] = [
   'unsupported-size',
 ];
 
+/** Each has its row in test/support/claim-rows, which runs in situations.test.ts. */
+const inRows: readonly Cause[] = ['capacity-not-published'];
+
 describe('why on a cluster', () => {
   let scene: Scene;
   let kubeconfig: string;
@@ -440,13 +443,13 @@ describe('why on a cluster of its own', () => {
     await named(scene, kubeconfig, object('new'), 'bound');
   });
 
-  test('names each of its causes, here or in one-diagnosis.test.ts', async (t) => {
+  test('names each of its causes, here, in one-diagnosis.test.ts or in the rows', async (t) => {
     if (scene.cluster.controllerManager === undefined) {
       t.skip('the sandbox cannot produce them all');
       return;
     }
     const kind = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
     const unserved: readonly Cause[] = (await serves(scene.admin, kind)) ? [] : ['attributes-class'];
-    assert.deepEqual([...namedCauses, ...unserved, ...inOneDiagnosis].toSorted(), [...causes].toSorted());
+    assert.deepEqual([...namedCauses, ...unserved, ...inOneDiagnosis, ...inRows].toSorted(), [...causes].toSorted());
   });
 });

@@ -11,7 +11,6 @@ import { recordedOf } from '../provisioning-events.ts';
 import {
   claimIn,
   isAwaited,
-  isForOne,
   isForScheduler,
   refusalOf,
   refused,
@@ -101,7 +100,7 @@ function claimHint(pod: Pod, refusal: string, { claim, siblings = [] }: ClaimFac
 
 /** Its own claim is bound: what the nodes are refused for. */
 function refusalHint(pod: Pod, refusal: string, facts: ClaimFacts): Hint {
-  const holder = refused.usedByOne.test(refusal) && isForOne(facts.claim) ? holderHint(facts) : undefined;
+  const holder = refused.usedByOne.test(refusal) ? holderHint(facts) : undefined;
   const place = refused.elsewhere.test(refusal) ? placeHint(pod, facts) : undefined;
   const said = `The scheduler: ${refusal}`;
   if (place !== undefined)
@@ -181,7 +180,7 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   const { volumeName = '' } = claim.spec;
   const all = found(hanging?.events) ?? [];
   const about = all.filter(
-    ({ reason = '', message = '' }) => volumeReasons.has(reason) && message.includes(volumeName),
+    ({ reason = '', message = '' }) => volumeReasons.has(reason) && message.includes(`"${volumeName}"`),
   );
   const newest = recordedOf(about);
   const over = recordedOf(all.filter(({ reason = '', message = '' }) => isOver(reason, message, volumeName)));
@@ -218,7 +217,7 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
 
 /** Whether an event says that the volume is attached, or that its Pod has got beyond its volumes. */
 function isOver(reason: string, message: string, volumeName: string): boolean {
-  if (reason === 'SuccessfulAttachVolume') return message.includes(volumeName);
+  if (reason === 'SuccessfulAttachVolume') return message.includes(`"${volumeName}"`);
   return ['Pulling', 'Pulled', 'Created', 'Started'].includes(reason);
 }
 

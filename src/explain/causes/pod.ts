@@ -90,7 +90,9 @@ export function checkHasConsumer(facts: ClaimFacts): Finding | FailedAttempt | u
 export function checkConsumer(facts: ClaimFacts): Finding | FailedAttempt | undefined {
   const { claim } = facts;
   if (!waitsForConsumer(claim, found(facts.storageClass))) return undefined;
-  const using = consumersOf(facts).toSorted((a, b) => Number(isBlockedBy(a, claim)) - Number(isBlockedBy(b, claim)));
+  const all = consumersOf(facts);
+  const own = all.filter((pod) => !isBlockedBy(pod, claim));
+  const using = own.length > 0 ? own : all;
   return failureElsewhere(facts, using) ?? mostHopeful(using.map((pod) => podFinding(pod, facts)));
 }
 

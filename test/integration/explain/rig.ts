@@ -27,6 +27,7 @@ const refs = {
   drivers: { group: 'storage.k8s.io', version: 'v1', plural: 'csidrivers' },
   csiNodes: { group: 'storage.k8s.io', version: 'v1', plural: 'csinodes' },
   attachments: { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattachments' },
+  capacities: { group: 'storage.k8s.io', version: 'v1', plural: 'csistoragecapacities' },
   attributesClasses: { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' },
   leases: { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' },
   snapshots: { group: 'snapshot.storage.k8s.io', version: 'v1', plural: 'volumesnapshots' },
