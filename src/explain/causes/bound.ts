@@ -35,6 +35,23 @@ const attachedWithinMs = 2 * 60_000;
 /** What goes on failing is tried again, and recorded, in this time, in milliseconds; that a volume has another node is recorded once. */
 const repeatedWithinMs = 10 * 60_000;
 
+/** What external-attacher and kubelets say of a node on which the driver does not run. */
+const unregistered = /does not contain driver |not found in the list of registered CSI drivers/;
+
+function attachCure(error: string, node: string): string {
+  if (unregistered.test(error)) return registerCure(node);
+  return "Do what the error says; the log of the driver's controller, container csi-attacher, has the rest";
+}
+
+function mountCure(error: string, node: string): string {
+  if (unregistered.test(error)) return registerCure(node);
+  return `Do what the error says; the log of the driver's node plugin on node ${node} has the rest`;
+}
+
+function registerCure(node: string): string {
+  return `Let the driver's node plugin, usually a DaemonSet, run on node ${node}, and see what it has registered: kubectl get csinode ${node} -o yaml`;
+}
+
 /** A bound claim of which nothing else is to be said. */
 export function checkUnhindered(facts: ClaimFacts): Finding | undefined {
   const isHindered = checkPodsReadable(facts) !== undefined || checkHangingPod(facts) !== undefined;
@@ -209,9 +226,7 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   const isAttach = about.some(({ reason, message }) => reason === 'FailedAttachVolume' && message === newest.text);
   return {
     text: `${base}: its volume cannot be ${isAttach ? 'attached' : 'mounted'}. Last error, ${ago} ago: ${newest.text}`,
-    cure: isAttach
-      ? "Do what the error says; the log of the driver's controller, container csi-attacher, has the rest"
-      : `Do what the error says; the log of the driver's node plugin on node ${node} has the rest`,
+    cure: isAttach ? attachCure(newest.text, node) : mountCure(newest.text, node),
   };
 }
 
@@ -231,7 +246,7 @@ function attachmentHint(node: string, { hanging, nowMs }: ClaimFacts): Hint | un
   if (message !== undefined) {
     return {
       text: `${base}: its volume cannot be attached. Last error: ${message}`,
-      cure: "Do what the error says; the log of the driver's controller, container csi-attacher, has the rest",
+      cure: attachCure(message, node),
     };
   }
   const ageMs = nowMs - Date.parse(creationTimestamp ?? '');

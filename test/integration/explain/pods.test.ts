@@ -78,6 +78,22 @@ describe('a Pod on a node whose claim is bound', () => {
     assert.equal((await explained(other)).message, plain);
   });
 
+  test('cannot start on a node without the driver, whoever finds that out', async () => {
+    for (const [reason, text] of [
+      [
+        'FailedAttachVolume',
+        'AttachVolume.Attach failed for volume "v" : CSINode n1 does not contain driver d.example.com',
+      ],
+      [
+        'FailedMount',
+        'MountVolume.MountDevice failed for volume "v" : driver name d.example.com not found in the list of registered CSI drivers',
+      ],
+    ] as const) {
+      const { cure } = await explained((rig) => rig.addEvent(rig.pod('p'), reason, text));
+      assert.match(cure, /^Let the driver's node plugin, .* run on node n1, .*: kubectl get csinode n1 -o yaml$/);
+    }
+  });
+
   test('is not known to start where the events may not be read', async () => {
     const { steps, message } = await explained(() => undefined, { forbid: ['list', 'events'] });
     assert.equal(message, plain);
