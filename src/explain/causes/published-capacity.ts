@@ -41,11 +41,15 @@ export function roomFinding(facts: ClaimFacts, pod: Pod, refusal: string): Holdi
     const newestMs = Math.max(
       ...[driver, ofClass, claim].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') || 0),
     );
+    const isLate = nowMs - newestMs > publishedWithinMs;
+    const cure = `Start the provisioner with --enable-capacity, and see in its log why it publishes none. Or let the scheduler not compare: kubectl patch csidriver ${driverName} --type=merge -p '{"spec":{"storageCapacity":false}}'`;
     return {
-      state: nowMs - newestMs > publishedWithinMs ? 'stuck' : 'waiting',
+      state: isLate ? 'stuck' : 'waiting',
       cause: 'capacity-not-published',
       message: `${base} ${compares}, and there is no CSIStorageCapacity for StorageClass ${ofClass.metadata.name}: nothing counts as room.`,
-      cure: `Start the provisioner with --enable-capacity, and see in its log why it publishes none. Or let the scheduler not compare: kubectl patch csidriver ${driverName} --type=merge -p '{"spec":{"storageCapacity":false}}'`,
+      cure: isLate
+        ? cure
+        : 'Nothing: a provisioner with --enable-capacity publishes it for a new class or driver within two minutes',
     };
   }
   const nodes = found(facts.nodes);

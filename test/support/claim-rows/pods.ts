@@ -379,7 +379,7 @@ const capacity: readonly Row[] = [
     verdict: 'waiting',
     cause: 'capacity-not-published',
     says: /there is no CSIStorageCapacity for StorageClass/,
-    advises: /--enable-capacity/,
+    advises: /^Nothing: .* within two minutes$/,
   },
   {
     title: 'published capacity that is less than requested',
