@@ -277,10 +277,8 @@ function checkUsers(facts: AbsentFacts): Finding | undefined {
 
 /** What hides a controller that was refused; nothing else has explained it. */
 function ownersUnread({ refusals, sets, pods: using }: AbsentFacts): Finding | undefined {
-  for (const reading of [refusals, sets, using]) {
-    if (reading?.kind === 'unreadable') return { state: 'unknown', detail: reading.why };
-  }
-  return undefined;
+  const hidden = [refusals, sets, using].flatMap((reading) => (reading?.kind === 'unreadable' ? [reading.why] : []));
+  return hidden.length === 0 ? undefined : { state: 'unknown', detail: hidden.join('; ') };
 }
 
 /** What somebody may have meant. */

@@ -144,13 +144,16 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
   return { ...facts, ...further, ...existing, otherClasses, nowMs: now() };
 }
 
-/** Existing volumes, for a claim that only such a one can serve; of one that it names what kube-controller-manager says. */
+/** Existing volumes, for a claim that only such a one can serve; where it names one that may not be read, what kube-controller-manager says. */
 async function readExisting(
   { claim, storageClass, volume }: Omit<ClaimFacts, 'nowMs'>,
   reader: ClusterReader,
 ): Promise<Pick<ClaimFacts, 'staticVolumes' | 'events'>> {
   if (namesVolume(claim)) {
-    return volume?.kind === 'unreadable' ? { events: await readEvents(claim, reader) } : {};
+    if (volume?.kind === 'unreadable') return { events: await readEvents(claim, reader) };
+    return volume?.kind === 'missing'
+      ? { staticVolumes: await readStaticVolumes(claim, { reader, withHosts: false }) }
+      : {};
   }
   if (volume?.kind === 'found' || !needsExisting(claim, storageClass)) return {};
   const withHosts = waitsForConsumer(claim, found(storageClass));

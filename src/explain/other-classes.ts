@@ -56,14 +56,17 @@ export function classesText(classes: readonly StorageClass[]): string {
 }
 
 /** The command that recreates a claim with another class; the class of a claim cannot be changed. */
-export function recreationCommand(claim: PersistentVolumeClaim, storageClassName: string | null): string | undefined {
-  const { namespace = '', name, annotations = {} } = claim.metadata;
-  const patch = {
-    ...(annotations[betaStorageClassKey] !== undefined && {
-      metadata: { annotations: { [betaStorageClassKey]: null } },
-    }),
+export function recreationCommand(claim: PersistentVolumeClaim, storageClassName: string): string | undefined {
+  const isOlder = claim.metadata.annotations?.[betaStorageClassKey] !== undefined;
+  return recreation(claim, {
+    ...(isOlder && { metadata: { annotations: { [betaStorageClassKey]: null } } }),
     spec: { storageClassName },
-  };
+  });
+}
+
+/** The command that recreates a claim with other fields. @param patch - a JSON merge patch. */
+export function recreation({ metadata }: PersistentVolumeClaim, patch: object): string | undefined {
+  const { namespace = '', name } = metadata;
   const words = ['kubectl', 'patch', 'pvc', name, '-n', namespace, '--dry-run=client', '--type=merge'];
   const command = shellCommand([...words, '-p', JSON.stringify(patch), '-o', 'yaml']);
   return command && `${command} | kubectl replace --force -f -`;

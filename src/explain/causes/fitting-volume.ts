@@ -1,10 +1,12 @@
 /** A claim that only an existing volume can serve: it names one, or nothing is provisioned for it. */
+import { nearestName } from '../../base/near-name.ts';
 import { className } from '../../provision/claim/claim-fields.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
 import { binderWords } from '../binder-words.ts';
 import { type ClaimFacts, waitsForConsumer } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding, Holding } from '../explanation.ts';
+import { defaultClass, otherClassCure, recreation } from '../other-classes.ts';
 import { controllerLateMs, controllerManagerCure } from '../known-finalizers.ts';
 import {
   classOfStatic,
@@ -20,6 +22,22 @@ import {
 import { durationText, lastChangeMs } from '../time-text.ts';
 import { defineCause } from './cause.ts';
 
+/** What to do about a volume that the claim names and that does not exist. */
+function missingVolume(name: string, { claim, staticVolumes }: ClaimFacts): { message: string; cure: string } {
+  const message = `The claim names PersistentVolume ${name}, which does not exist.`;
+  const volumes = found(staticVolumes?.volumes) ?? [];
+  const near = nearestName(
+    name,
+    volumes.map(({ metadata }) => metadata.name),
+  );
+  if (near === undefined) return { message, cure: 'Create that volume, or recreate the claim without spec.volumeName' };
+  const command = recreation(claim, { spec: { volumeName: near } });
+  return {
+    message: `${message} The cluster has ${near}: spec.volumeName may be misspelt.`,
+    cure: `Create that volume, or recreate the claim for ${near}${command === undefined ? '' : `: ${command}`}`,
+  };
+}
+
 /** The claim names a volume that is missing, that another claim has, or that does not fit. */
 export function checkNamedVolume(facts: ClaimFacts): Finding | undefined {
   const { claim, volume } = facts;
@@ -29,11 +47,7 @@ export function checkNamedVolume(facts: ClaimFacts): Finding | undefined {
   if (volume?.kind === 'unreadable') return unreadVolume(name, volume.why, facts);
   const existing = found(volume);
   if (existing === undefined) {
-    return {
-      ...held,
-      message: `The claim names PersistentVolume ${name}, which does not exist.`,
-      cure: 'Create that volume, or recreate the claim without spec.volumeName',
-    };
+    return { ...held, ...missingVolume(name, facts) };
   }
   if (existing.spec.claimRef !== undefined && !refersTo(existing.spec.claimRef, claim)) {
     return { ...held, ...takenVolume(claim, existing) };
@@ -101,9 +115,24 @@ function cureOf(lacks: readonly Difference[], several: string): string {
   return lacks.length === 1 && first !== undefined ? first.cure : several;
 }
 
+const creationCure = 'Create a PersistentVolume of this class that fits, or recreate the claim with another class';
+
 export function checkEmptyClass(facts: ClaimFacts): Finding | undefined {
   if (className(facts.claim) !== '') return undefined;
-  return staticOnly('The claim has storageClassName "", so no volume is provisioned for it.', facts);
+  const held = staticOnly('The claim has storageClassName "", so no volume is provisioned for it.', facts);
+  return held.cure === creationCure ? withDefaultClass(held, facts) : held;
+}
+
+/** "" is not the same as no class (Kubernetes page "Persistent Volumes", "Class"). */
+function withDefaultClass(held: Holding, { claim, otherClasses }: ClaimFacts): Holding {
+  const usual = defaultClass(found(otherClasses?.classes) ?? [])?.metadata.name;
+  const other = usual === undefined ? undefined : otherClassCure(claim, otherClasses ?? {}, usual);
+  if (usual === undefined || other === undefined) return held;
+  return {
+    ...held,
+    message: `${held.message} Without storageClassName it would get the default class ${usual}.`,
+    cure: `Create a PersistentVolume of this class that fits, or ${other}`,
+  };
 }
 
 /** A class without a provisioner that also waits for a Pod is explained by that Pod. */
@@ -132,7 +161,7 @@ function staticOnly(message: string, facts: ClaimFacts): Holding {
       state: 'stuck',
       cause: 'static-class',
       message: `${waits}${noneText(facts)}.`,
-      cure: 'Create a PersistentVolume of this class that fits, or recreate the claim with another class',
+      cure: creationCure,
     }
   );
 }

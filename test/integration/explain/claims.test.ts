@@ -1279,4 +1279,32 @@ describe('why of a claim without the right', () => {
     assert.equal(cause, 'static-class');
     assert.match(message, /which there are cannot be seen: the permission to list persistentvolumes is missing\.$/);
   });
+
+  test('to list events and StatefulSets leaves open why a claim was never created, and names both', async () => {
+    await using rig = await ExplainRig.start();
+    rig.forbid('list', 'events');
+    rig.forbid('list', 'statefulsets');
+    const { verdict, cause, steps } = await rig.explain();
+    assert.deepEqual({ verdict, cause }, { verdict: 'unknown', cause: 'not-found' });
+    const unknown = steps.filter(({ state }) => state === 'unknown').map(({ detail }) => detail);
+    assert.match(unknown.join('; '), /the permission to list events in namespace ns1 is missing/);
+    assert.match(unknown.join('; '), /the permission to list statefulsets\.apps in namespace ns1 is missing/);
+  });
+
+  test('to get the controller of refused Pods says that they may be those of the claim', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClass(late);
+    rig.addClaim({}, notHandedOver);
+    rig.add('events', {
+      metadata: { namespace: 'ns1' },
+      involvedObject: { kind: 'ReplicaSet', namespace: 'ns1', name: 'web-1' },
+      ...{ reason: 'FailedCreate', message: 'Error creating: pods "web-1-" is forbidden: no' },
+    });
+    rig.forbid('get', 'replicasets');
+    const { verdict, cause, steps } = await rig.explain();
+    assert.deepEqual({ verdict, cause }, { verdict: 'waiting', cause: 'waits-for-consumer' });
+    const owner = steps.find(({ step }) => step === 'owner');
+    assert.equal(owner?.state, 'unknown');
+    assert.match(owner.detail, /the permission to get replicasets\.apps in namespace ns1 is missing$/);
+  });
 });

@@ -670,6 +670,25 @@ export const neverMade: readonly Row[] = [
     ends: 'bound',
   },
   {
+    title: 'a claim that names a volume whose name is misspelt',
+    async arrange(world) {
+      await world.addVolume({ storageClassName: '' }, { name: world.name('backup') });
+      await world.addClaim({ storageClassName: '', volumeName: world.name('bakcup') });
+    },
+    recorded: nothing,
+    verdict: 'stuck',
+    cause: 'waits-for-volume',
+    says: /^The claim names PersistentVolume \S+-bakcup, which does not exist\. The cluster has \S+-backup: spec\.volumeName may be misspelt\.$/,
+    advises:
+      /^Create that volume, or recreate the claim for \S+-backup: kubectl patch pvc c .* \| kubectl replace --force -f -$/,
+    async cure(world) {
+      await world.remove({ kind: 'claim', name: 'c' });
+      await world.eventually(async () => assert.equal(await world.read({ kind: 'claim', name: 'c' }), undefined));
+      await world.addClaim({ storageClassName: '', volumeName: world.name('backup') });
+    },
+    ends: 'bound',
+  },
+  {
     title: 'a claim of a StatefulSet that has another class since',
     object: claimOfSet,
     async arrange(world) {
@@ -741,6 +760,21 @@ export const neverMade: readonly Row[] = [
       await world.addClaim();
     },
     ends: 'bound',
+  },
+  {
+    title: 'a claim of class "", and a default class',
+    async arrange(world) {
+      const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
+      await world.addClass({ metadata: { name: world.name(), annotations } });
+      await world.addClaim({ storageClassName: '' });
+    },
+    recorded: nothing,
+    cluster: { not: 'a default class would be that of all rows' },
+    verdict: 'stuck',
+    cause: 'static-class',
+    says: /Without storageClassName it would get the default class ns1\.$/,
+    advises:
+      /^Create a PersistentVolume of this class that fits, or recreate the claim with class ns1: kubectl patch pvc c /,
   },
   {
     title: 'a claim to which nobody gives the default class',
