@@ -12,6 +12,7 @@ import {
   storageClasses,
 } from '../provision/objects.ts';
 import { type ReferenceGrant, referenceGrants } from '../provision/reference-grant.ts';
+import { type ClaimOwner, readOwners } from './claim-owners.ts';
 import {
   type AttributesClass,
   attributesClasses,
@@ -38,7 +39,6 @@ import {
 } from './pod-facts-reader.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 import { type History, provisioningHistory } from './provisioning-events.ts';
-import { readRefusedOwners, type RefusedOwner } from './refused-creations.ts';
 import { signOfLifeMs } from './serving.ts';
 import { needsExisting, readStaticVolumes, type StaticVolumes } from './static-volumes.ts';
 
@@ -66,8 +66,8 @@ export interface ClaimFacts extends PodFacts {
   storageClass?: Reading<StorageClass> | undefined;
   /** Read where the claim has no class, or one that does not exist. */
   otherClasses?: OtherClasses | undefined;
-  /** Controllers that cannot create the Pods that would use the claim; read where its class waits for one. */
-  refusedOwners?: Reading<RefusedOwner[]> | undefined;
+  /** Controllers whose Pods would use the claim; read where its class waits for one. */
+  owners?: Reading<ClaimOwner[]> | undefined;
   /** The volume that the claim names, else the one with the usual name. */
   volume?: Reading<PersistentVolume> | undefined;
   provisioner?: ProvisionerFacts | undefined;
@@ -188,12 +188,12 @@ async function readFurther(
 ): Promise<Partial<ClaimFacts>> {
   const ofClass = found(storageClass);
   if (waitsForConsumer(claim, ofClass)) {
-    const [consumers, driverNodes, refusedOwners] = await Promise.all([
+    const [consumers, driverNodes, owners] = await Promise.all([
       readConsumers(claim, ofClass, reader),
       readDriverNodes(claim, ofClass, reader),
-      readRefusedOwners(claim, reader),
+      readOwners(claim, reader),
     ]);
-    return { ...consumers, ...driverNodes, refusedOwners };
+    return { ...consumers, ...driverNodes, owners };
   }
   const node = selectedNode(claim);
   const [about, serving, chosen, sources, attributesClass, secret, driverNodes] = await Promise.all([

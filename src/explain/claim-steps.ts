@@ -32,7 +32,7 @@ import {
   checkSeemsAway,
   checkUnderWay,
 } from './causes/provisioner-state.ts';
-import { checkOwnerRefused } from './causes/refusal.ts';
+import { checkOwners } from './causes/refusal.ts';
 import {
   checkAttributesBind,
   checkAttributesClass,
@@ -62,7 +62,7 @@ const steps: readonly { step: string; checks: readonly ClaimCheck[] }[] = [
     checks: [checkNamesClass, checkEmptyClass, checkClassOfVolumes, checkUnreadClass, checkClassExists, classExists],
   },
   { step: 'topology', checks: [checkAllowedTopologies] },
-  { step: 'owner', checks: [checkOwnerRefused] },
+  { step: 'owner', checks: [checkOwners] },
   {
     step: 'consumer',
     checks: [checkConsumerReadable, checkHasProvisioner, checkHasConsumer, checkStaticConsumer, checkConsumer],

@@ -1,17 +1,9 @@
 /** The events by which controllers say that the API server refuses a claim or Pod that they create. */
 import type { KubeObject, Resource } from '../kube/kube-object.ts';
-import type { PersistentVolumeClaim, QuantityText } from '../provision/objects.ts';
-import {
-  type ClusterEvent,
-  events,
-  namespaces,
-  priorityClasses,
-  resourceQuotas,
-  serviceAccounts,
-} from './cluster-objects.ts';
-import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
+import type { QuantityText } from '../provision/objects.ts';
+import { type ClusterEvent, namespaces, priorityClasses, resourceQuotas, serviceAccounts } from './cluster-objects.ts';
+import type { ClusterReader, Reading } from './cluster-reader.ts';
 import { type Recorded, recordedOf } from './provisioning-events.ts';
-import { wantsPods, type Workload, workloads, wouldUseClaim } from './workloads.ts';
 
 /** With which StatefulSets, ReplicaSets, Jobs and others record it. */
 export const failedCreateReason = 'FailedCreate';
@@ -134,53 +126,4 @@ export function neededBy(text: string, namespace: string): NeededObject | undefi
 
 export async function readNeeded(needed: NeededObject, reader: ClusterReader): Promise<Needed> {
   return { ...needed, reading: await reader.get<QuotaOrOther>(needed.resource, needed) };
-}
-
-/** A controller that cannot create its Pods, which would use the claim. */
-export interface RefusedOwner {
-  owner: Workload;
-  refused: RefusedObject;
-  needed?: Needed | undefined;
-}
-
-/** Controllers that are read at most. */
-const maxOwners = 5;
-
-/** One request, and up to two for each of five controllers that have recorded that they cannot create Pods. */
-export async function readRefusedOwners(
-  { metadata: { namespace = '', name } }: PersistentVolumeClaim,
-  reader: ClusterReader,
-): Promise<Reading<RefusedOwner[]>> {
-  const recorded = await reader.list<ClusterEvent>(events, {
-    namespace,
-    fieldSelector: `reason=${failedCreateReason}`,
-  });
-  if (recorded.kind !== 'found') return recorded;
-  const owners = new Map(
-    recorded.value.map(({ involvedObject: { kind = '', name: ownerName = '' } = {} }) => [
-      `${kind}/${ownerName}`,
-      { kind, name: ownerName },
-    ]),
-  );
-  const refusals = [...owners.values()]
-    .flatMap((owner) => refusedPod(recorded.value, owner) ?? [])
-    .toSorted((a, b) => b.refusal.atMs - a.refusal.atMs)
-    .slice(0, maxOwners);
-  const readings = await Promise.all(
-    refusals.map(async (refused): Promise<Reading<RefusedOwner | undefined>> => {
-      const resource = workloads.get(refused.owner.kind);
-      if (resource === undefined) return { kind: 'found', value: undefined };
-      const reading = await reader.get<Workload>(resource, { namespace, name: refused.owner.name });
-      if (reading.kind === 'missing') return { kind: 'found', value: undefined };
-      if (reading.kind === 'unreadable') return reading;
-      const owner = reading.value;
-      if (!wouldUseClaim(owner, name) || !wantsPods(owner)) return { kind: 'found', value: undefined };
-      const needed = neededBy(refused.refusal.text, namespace);
-      return { kind: 'found', value: { owner, refused, needed: needed && (await readNeeded(needed, reader)) } };
-    }),
-  );
-  const using = readings.flatMap((reading) => found(reading) ?? []);
-  const hidden = readings.find(({ kind }) => kind === 'unreadable');
-  if (using.length === 0 && hidden?.kind === 'unreadable') return hidden;
-  return { kind: 'found', value: using };
 }

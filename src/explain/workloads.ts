@@ -6,12 +6,13 @@ interface PodTemplate {
   spec?: Pod['spec'];
 }
 
-/** A StatefulSet, ReplicaSet, DaemonSet, ReplicationController, Job or CronJob, with the fields that are read of them. */
+/** A StatefulSet, Deployment, ReplicaSet, Job or CronJob, with the fields that are read of them. */
 export interface Workload extends KubeObject {
   spec?: {
     replicas?: number;
     /** Of Jobs and CronJobs. */
     suspend?: boolean;
+    selector?: { matchLabels?: Record<string, string> };
     ordinals?: { start?: number };
     podManagementPolicy?: string;
     template?: PodTemplate;
@@ -21,8 +22,6 @@ export interface Workload extends KubeObject {
   status?: {
     observedGeneration?: number;
     replicas?: number;
-    desiredNumberScheduled?: number;
-    currentNumberScheduled?: number;
     completionTime?: string;
   };
 }
@@ -36,18 +35,10 @@ const workload = (group: string, kind: string): Resource => ({
 });
 
 export const statefulSets = workload('apps', 'StatefulSet');
-
-/** By the kind that events name. */
-export const workloads: ReadonlyMap<string, Resource> = new Map(
-  [
-    statefulSets,
-    workload('apps', 'ReplicaSet'),
-    workload('apps', 'DaemonSet'),
-    workload('batch', 'Job'),
-    workload('batch', 'CronJob'),
-    workload('', 'ReplicationController'),
-  ].map((resource) => [resource.kind, resource]),
-);
+export const deployments = workload('apps', 'Deployment');
+export const replicaSets = workload('apps', 'ReplicaSet');
+export const jobs = workload('batch', 'Job');
+export const cronJobs = workload('batch', 'CronJob');
 
 /** Which claim of a StatefulSet a name is: of which template, and for which Pod. */
 export interface SetClaim {
@@ -88,11 +79,10 @@ export function wouldUseClaim(owner: Workload, claimName: string): boolean {
   return claim !== undefined && claim.ordinal >= first && claim.ordinal <= last;
 }
 
-/** Whether it still has Pods to create. */
-export function wantsPods({ kind, metadata, spec, status = {} }: Workload): boolean {
+/** Whether it still has Pods to create. @param kind - which items of a list do not have. */
+export function wantsPods({ metadata, spec, status = {} }: Workload, kind: string): boolean {
   if (metadata.deletionTimestamp !== undefined || spec?.suspend === true) return false;
   if (kind === 'Job') return status.completionTime === undefined;
   if (kind === 'CronJob') return true;
-  if (kind === 'DaemonSet') return (status.currentNumberScheduled ?? 0) < (status.desiredNumberScheduled ?? 0);
   return (status.replicas ?? 0) < (spec?.replicas ?? 1);
 }

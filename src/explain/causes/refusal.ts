@@ -1,15 +1,16 @@
 /** What it means that the API server refuses to create a claim or Pod, by its text, and what to do about it. */
 import { formatQuantity, parseQuantity } from '../../base/quantity.ts';
-import type { QuantityText } from '../../provision/objects.ts';
+import type { PersistentVolumeClaim, QuantityText } from '../../provision/objects.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
-import { found, type Reading } from '../cluster-reader.ts';
+import type { ClaimOwner } from '../claim-owners.ts';
+import { found } from '../cluster-reader.ts';
 import { withCommand } from '../cure-text.ts';
 import type { Finding, Holding } from '../explanation.ts';
 import { missingRight, rightCure } from '../missing-right.ts';
 import { failuresText } from '../provisioning-events.ts';
 import { amounts, type Needed, type RefusedObject } from '../refused-creations.ts';
 import { durationText } from '../time-text.ts';
-import type { Workload } from '../workloads.ts';
+import { claimOfSet, ordinalsOf, type Workload } from '../workloads.ts';
 
 /** Who is refused what. */
 export interface RefusedCreation {
@@ -275,29 +276,74 @@ export function refusalHolding(
   };
 }
 
-/** The controller of the Pods that would use the claim cannot create them. */
-export function checkOwnerRefused({ claim, pods, refusedOwners, nowMs }: ClaimFacts): Finding | undefined {
+/** The controllers whose Pods would use the claim: one cannot create them, or all have none to create. */
+export function checkOwners({ claim, pods, owners, nowMs }: ClaimFacts): Finding | undefined {
   const isUsed = (found(pods) ?? []).some(({ metadata }) => metadata.deletionTimestamp === undefined);
-  if (refusedOwners === undefined || isUsed || pods?.kind === 'unreadable') return undefined;
-  if (refusedOwners.kind !== 'found') return unseen(refusedOwners);
-  const [first] = refusedOwners.value;
-  if (first === undefined) return undefined;
-  const { owner, refused, needed } = first;
-  const { namespace = '' } = claim.metadata;
-  const created = `${refused.pod === undefined ? 'the Pods' : `Pod ${refused.pod}`}, which would use the claim`;
-  return refusalHolding(refused, { created, what: 'pod', namespace, nowMs, needed, edited: editedOf(owner) });
+  if (owners === undefined || isUsed || pods?.kind === 'unreadable') return undefined;
+  if (owners.kind === 'unreadable') {
+    return {
+      state: 'unknown',
+      detail: `whether a controller cannot create a Pod that would use the claim: ${owners.why}`,
+    };
+  }
+  const { namespace = '', name } = claim.metadata;
+  const all = found(owners) ?? [];
+  for (const { kind, owner, refused, needed } of all) {
+    if (refused === undefined) continue;
+    const edited = `${kind.toLowerCase()}/${owner.metadata.name}`;
+    return refusalHolding(refused, {
+      created: createdText(refused, owner, name),
+      what: 'pod',
+      namespace,
+      nowMs,
+      needed,
+      edited,
+    });
+  }
+  const idle = all.map((each) => idleOwner(each, claim));
+  return idle.every((each) => each !== undefined) ? idle[0] : undefined;
 }
 
-function unseen(reading: Reading<unknown>): Finding | undefined {
-  if (reading.kind !== 'unreadable') return undefined;
-  return {
-    state: 'unknown',
-    detail: `whether a controller cannot create a Pod that would use the claim: ${reading.why}`,
-  };
+function createdText({ pod }: RefusedObject, owner: Workload, claimName: string): string {
+  const ofClaim = claimOfSet(owner, claimName)?.pod ?? pod;
+  if (pod === undefined) return 'the Pods that would use the claim';
+  return pod === ofClaim
+    ? `Pod ${pod}, which would use the claim`
+    : `Pod ${pod}, and no Pod ${ofClaim ?? ''} before that`;
 }
 
-/** The object whose template is edited, as kubectl names it: of a ReplicaSet its Deployment. */
-function editedOf({ metadata }: Workload): string | undefined {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  return owner && `${owner.kind.toLowerCase()}/${owner.name}`;
+/** A controller that is not to create a Pod now; undefined for one that is. */
+function idleOwner({ kind, owner }: ClaimOwner, claim: PersistentVolumeClaim): Holding | undefined {
+  const { namespace = '', name } = claim.metadata;
+  const object = `${kind.toLowerCase()}/${owner.metadata.name}`;
+  const scaled = (replicas: number): string[] => [
+    'kubectl',
+    'scale',
+    object,
+    '-n',
+    namespace,
+    `--replicas=${replicas}`,
+  ];
+  const idle = (why: string, cure: string, words: readonly string[]): Holding => ({
+    state: 'waiting',
+    cause: 'waits-for-consumer',
+    message: `No Pod uses the claim: ${kind} ${owner.metadata.name} would create one, and ${why}.`,
+    cure: withCommand(cure, words),
+  });
+  const ofSet = claimOfSet(owner, name);
+  const { first, last } = ordinalsOf(owner);
+  if (ofSet !== undefined && ofSet.ordinal > last) {
+    const replicas = Math.max(0, last - first + 1);
+    return idle(
+      `has ${replicas === 0 ? 'no replicas' : `${replicas} of them, up to ordinal ${last}`}`,
+      'Nothing, if that is meant. Otherwise scale it',
+      scaled(ofSet.ordinal - first + 1),
+    );
+  }
+  if (owner.spec?.replicas === 0)
+    return idle('has no replicas', 'Nothing, if that is meant. Otherwise scale it', scaled(1));
+  if (owner.spec?.suspend !== true) return undefined;
+  return idle('is suspended', 'Nothing, if that is meant. Otherwise resume it', [
+    ...['kubectl', 'patch', object, '-n', namespace, '--type=merge', '-p', '{"spec":{"suspend":false}}'],
+  ]);
 }

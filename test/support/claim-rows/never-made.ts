@@ -70,18 +70,19 @@ async function addSet(world: World, options: SetOptions = {}): Promise<void> {
   });
 }
 
-async function addDeployment(world: World, podSpec: object = {}): Promise<void> {
+async function addDeployment(world: World, podSpec: object = {}, replicas = 1): Promise<void> {
   await world.add('deployment', {
     metadata: { name: 'web' },
-    spec: { replicas: 1, selector: { matchLabels: labels }, template: podOf(world, 'c', podSpec) },
+    spec: { replicas, selector: { matchLabels: labels }, template: podOf(world, 'c', podSpec) },
   });
 }
 
 /** Of a recorded set: the ReplicaSet of the Deployment, as its controller makes it. */
 async function addReplicaSet(world: World, podSpec: object = {}, status: object = {}): Promise<void> {
-  const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: 'u', controller: true };
+  const { uid } = (await world.read(deployment))?.metadata ?? {};
+  const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid, controller: true };
   await world.add('replicaSet', {
-    metadata: { name: 'web-1', ownerReferences: [owner] },
+    metadata: { name: 'web-1', labels, ownerReferences: [owner] },
     spec: { replicas: 1, selector: { matchLabels: labels }, template: podOf(world, 'c', podSpec) },
     status: { replicas: 0, ...status },
   });
@@ -375,7 +376,7 @@ export const neverMade: readonly Row[] = [
       ),
     verdict: 'stuck',
     cause: 'rejected',
-    says: /^ReplicaSet web-\w+ cannot create the Pods, which would use the claim: it failed .* violates PodSecurity "restricted:latest": /,
+    says: /^ReplicaSet web-\w+ cannot create the Pods that would use the claim: it failed .* violates PodSecurity "restricted:latest": /,
     advises:
       /^Correct the securityContext .*: kubectl label namespace \S+ pod-security\.kubernetes\.io\/enforce=privileged --overwrite$/,
     async cure(world) {
@@ -397,7 +398,7 @@ export const neverMade: readonly Row[] = [
     recorded: (world) => replicaRefused(world, 'exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0'),
     verdict: 'stuck',
     cause: 'rejected',
-    says: /^ReplicaSet web-\w+ cannot create the Pods, .* exceeded quota: q, requested: pods=1/,
+    says: /^ReplicaSet web-\w+ cannot create the Pods .* exceeded quota: q, requested: pods=1/,
     advises: /^Raise ResourceQuota q, .*: kubectl patch resourcequota q .*"pods":"1"/,
     async cure(world) {
       await raiseQuota(world, { pods: '5' });
@@ -488,6 +489,22 @@ export const neverMade: readonly Row[] = [
     cause: 'rejected',
     says: /^StatefulSet web has not yet created Pod web-0, which would use the claim, and now ServiceAccount web exists: the next attempt comes within 16 min/,
     advises: /: kubectl annotate statefulset\/web /,
+  },
+  {
+    title: 'a claim of a Deployment without replicas',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addNode();
+      await world.addClaim();
+      await addDeployment(world, {}, 0);
+    },
+    recorded: nothing,
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /^No Pod uses the claim: Deployment web would create one, and has no replicas\.$/,
+    advises: /^Nothing, if that is meant\. Otherwise scale it: kubectl scale deployment\/web -n \S+ --replicas=1$/,
+    cure: (world) => world.patch(deployment, { spec: { replicas: 1 } }),
+    ends: 'bound',
   },
   {
     title: 'an ephemeral volume whose claim a quota refuses',
@@ -859,34 +876,26 @@ export const healthyOwners: readonly Row[] = [
     ends: 'bound',
   },
   {
-    title: 'a claim that no Pod uses yet, beside a ReplicaSet that cannot create its own Pods',
+    title: 'a claim that no Pod uses yet, beside a StatefulSet that cannot create its own Pods',
     async arrange(world) {
       await world.addClass(late);
       await world.addClaim();
-      await world.addClaim({}, { name: 'other' });
+      await addSet(world);
     },
-    async recorded(world) {
-      await world.add('replicaSet', {
-        metadata: { name: 'web-1' },
-        spec: { replicas: 1, selector: { matchLabels: labels }, template: podOf(world, 'other') },
-      });
-      await world.addEvent(
-        { kind: 'replicaSet', name: 'web-1' },
-        { reason: 'FailedCreate', component: ofReplicaSets, message: 'Error creating: pods "web-1-" is forbidden: no' },
-      );
-    },
+    recorded: (world) => podOfSetRefused(world, 'no'),
     cluster: { not: 'a recorded set shows it' },
     healthy: ['waits-for-consumer'],
   },
   {
-    title: 'a claim of a ReplicaSet that wants no Pods any more, and could create none before',
+    title: 'a claim of a Deployment that has no replicas, and could create no Pod before',
     async arrange(world) {
       await world.addClass(late);
       await world.addClaim();
+      await addDeployment(world);
     },
     async recorded(world) {
       await replicaRefused(world, 'exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0');
-      await world.patch({ kind: 'replicaSet', name: 'web-1' }, { spec: { replicas: 0 } });
+      await world.patch(deployment, { spec: { replicas: 0 } });
     },
     cluster: { not: 'a recorded set shows it' },
     healthy: ['waits-for-consumer'],
