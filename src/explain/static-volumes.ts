@@ -136,7 +136,7 @@ export function differences(claim: PersistentVolumeClaim, volume: PersistentVolu
   const isReserved = refersTo(spec.claimRef, claim);
   const lacks = [
     deletionOf(volume),
-    isReserved ? undefined : otherClaimOf(volume),
+    isReserved ? undefined : otherClaimOf(claim, volume),
     sizeOf(claim, volume),
     accessModesOf(claim, volume),
     volumeModeOf(claim, volume),
@@ -152,7 +152,7 @@ function deletionOf({ metadata: { name, deletionTimestamp } }: PersistentVolume)
   return { text: 'it is being deleted', cure: `See what holds it: csi-provisioner why pv/${name}` };
 }
 
-function otherClaimOf(volume: PersistentVolume): Difference | undefined {
+function otherClaimOf(claim: PersistentVolumeClaim, volume: PersistentVolume): Difference | undefined {
   const { claimRef } = volume.spec;
   const phase = volume.status?.phase ?? 'Pending';
   if (claimRef === undefined) {
@@ -160,6 +160,12 @@ function otherClaimOf(volume: PersistentVolume): Difference | undefined {
     return { text: `it is ${phase}, not Available`, cure: `See why: csi-provisioner why pv/${volume.metadata.name}` };
   }
   const of = `${claimRef.namespace ?? ''}/${claimRef.name ?? ''}`;
+  if (claimRef.namespace === claim.metadata.namespace && claimRef.name === claim.metadata.name) {
+    return {
+      text: `it is ${phase}: it is still reserved for an earlier claim of the same name`,
+      cure: reuseCure(volume, '/spec/claimRef/uid'),
+    };
+  }
   return phase === 'Released'
     ? { text: `it is Released: it is still reserved for claim ${of}, which is gone`, cure: reuseCure(volume) }
     : { text: `it is reserved for claim ${of} (spec.claimRef)`, cure: freeCure(volume) };

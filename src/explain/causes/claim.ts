@@ -1,4 +1,6 @@
 /** The claim and its volume: whether both exist, and whether they belong together. */
+import { shellCommand, shellWord } from '../../base/shell-word.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
 import { namesVolume } from '../../provision/claim/claim-fields.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { attempts } from '../attempts.ts';
@@ -58,6 +60,7 @@ export function checkLost(facts: ClaimFacts): Finding | undefined {
   if (claim.status?.phase !== 'Lost') return undefined;
   const held = { state: 'stuck', cause: 'lost' } as const;
   const { volumeName = '' } = claim.spec;
+  if (volumeName === '') return { ...held, ...exported(claim.metadata) };
   const existing = found(volume);
   const claimRef = existing?.spec.claimRef;
   if (existing === undefined) {
@@ -85,6 +88,16 @@ export function checkLost(facts: ClaimFacts): Finding | undefined {
     };
   }
   return { ...held, ...boundAgain(facts, existing) };
+}
+
+/** kube-controller-manager takes it for one that was bound already. */
+function exported({ namespace = '', name }: KubeObject['metadata']): Pick<Holding, 'message' | 'cure'> {
+  const key = 'pv.kubernetes.io/bind-completed';
+  const words = ['kubectl', 'annotate', 'pvc', name, '--namespace', namespace, `${key}-`];
+  return {
+    message: `The claim has the annotation ${key} and names no volume, as if it had been bound before: it was created from the export of another one.`,
+    cure: `Remove the annotation: ${shellCommand(words) ?? ''}`,
+  };
 }
 
 /** kube-controller-manager looks at the claim again every few seconds. */

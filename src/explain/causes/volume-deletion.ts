@@ -93,7 +93,10 @@ export function checkRecycled(facts: VolumeFacts): Finding | undefined {
       cure: 'Nothing: the volume is Available then',
     };
   }
-  const why = phase === 'Failed' ? `: ${status?.message ?? 'without a message'}` : ` for ${durationText(ageMs)}.`;
+  const why =
+    phase === 'Failed'
+      ? `: ${status?.message ?? 'without a message'}`
+      : ` for ${durationText(ageMs)}. ${newestText(facts, 'RecyclerPod')}`.trimEnd();
   return {
     state: 'stuck',
     cause: 'delete-error',
@@ -435,8 +438,13 @@ function servingOf({ volume, provisioner, events, nowMs }: VolumeFacts): Finding
   const { name } = volume.metadata;
   return {
     ...serving,
-    cure: `Install the driver with its provisioner, so that it deletes the storage. If it is gone for good, delete the storage with its own tools and the PersistentVolume with: kubectl patch pv ${name} --type=merge -p '{"metadata":{"finalizers":null}}' && kubectl delete pv ${name}`,
+    cure: `Install the driver with its provisioner, so that it deletes the storage. If it is gone for good, delete the storage with its own tools and the PersistentVolume with: ${goneCommand(name)}`,
   };
+}
+
+/** Of a volume whose provisioner will never come back. */
+function goneCommand(name: string): string {
+  return `kubectl patch pv ${name} --type=merge -p '{"metadata":{"finalizers":null}}' && kubectl delete pv ${name}`;
 }
 
 /** The provisioner that has to delete it, and whether it is running. */
@@ -457,7 +465,7 @@ export function checkDeleter(facts: VolumeFacts): Finding | undefined {
       state: 'stuck',
       cause: 'no-deleter',
       message: `The volume was created on node ${node.name}. Only the provisioner of that node deletes it, and the node no longer exists.`,
-      cure: 'Delete its storage by hand if there is any left, then the PersistentVolume, and remove its finalizers',
+      cure: `Delete its storage by hand if there is any left, then the PersistentVolume with: ${goneCommand(volume.metadata.name)}`,
     };
   }
   return servingOf(facts);

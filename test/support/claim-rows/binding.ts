@@ -302,6 +302,20 @@ export const binding: readonly Row[] = [
     says: /^PersistentVolume \S+, to which the claim was bound, is reserved for claim \S+\/gone\.$/,
     advises: /^Recreate the claim/,
   },
+  {
+    title: 'a claim that was created from the export of a bound one',
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim({}, { annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } });
+    },
+    recorded: (world) => world.patch(claim, { status: { phase: 'Lost' } }),
+    verdict: 'stuck',
+    cause: 'lost',
+    says: /^The claim has the annotation pv\.kubernetes\.io\/bind-completed and names no volume/,
+    advises: /^Remove the annotation: kubectl annotate pvc c --namespace \S+ pv\.kubernetes\.io\/bind-completed-$/,
+    cure: (world) => world.patch(claim, { metadata: { annotations: { 'pv.kubernetes.io/bind-completed': null } } }),
+    ends: 'bound',
+  },
   // claims for which nothing is provisioned
   {
     title: 'a class without a provisioner, of which there is no volume',
@@ -345,6 +359,21 @@ export const binding: readonly Row[] = [
     says: /^PersistentVolume \S+-volume would fit the claim, but it is Released: it is still reserved for claim \S+\/gone, which is gone\. /,
     advises: /"path":"\/spec\/claimRef"\}\]'$/,
     cure: freed,
+    ends: 'bound',
+  },
+  {
+    title: 'a class without a provisioner, whose volume an earlier claim of the same name has left',
+    async arrange(world) {
+      await world.addClass(staticClass);
+      await world.addVolume({ claimRef: { namespace: world.namespace, name: 'c', uid: otherUid } });
+      await world.addClaim();
+    },
+    recorded: phase('Released'),
+    verdict: 'stuck',
+    cause: 'static-class',
+    says: /^PersistentVolume \S+-volume would fit the claim, but it is Released: it is still reserved for an earlier claim of the same name\. /,
+    advises: /"path":"\/spec\/claimRef\/uid"\}\]'$/,
+    cure: (world) => world.patch(volumeOf(world), { spec: { claimRef: { uid: null } } }),
     ends: 'bound',
   },
   {
