@@ -39,7 +39,8 @@ export function checkInUse({ volume, claim }: VolumeFacts): Finding | undefined 
   if (volume.status?.phase !== 'Bound') return undefined;
   const name = claimName(volume);
   const uid = volume.spec.claimRef?.uid;
-  if (claim?.kind === 'missing' || (claim?.kind === 'found' && claim.value.metadata.uid !== uid)) {
+  const isOther = claim?.kind === 'found' && uid !== undefined && claim.value.metadata.uid !== uid;
+  if (claim?.kind === 'missing' || isOther) {
     return {
       state: 'waiting',
       cause: 'in-use',

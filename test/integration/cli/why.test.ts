@@ -169,7 +169,7 @@ describe('csi-provisioner why', () => {
         rig.change('claims', { metadata: { ...metadata, resourceVersion: undefined, finalizers: [] }, spec } as never);
     }
     await ended;
-    assert.match(lines[0] ?? '', /^ns1\/c: stuck \(deleting\): /);
+    assert.match(lines[0] ?? '', /^ns1\/c: (waiting|stuck) \(deleting\): /);
     assert.match(lines[1] ?? '', /^ns1\/c: unknown \(not-found\): /);
     assert.equal(child.exitCode, 0);
   });
