@@ -36,6 +36,7 @@ import { fieldManager } from './kubernetes.ts';
 import { provisionerSettings } from './provisioner-settings.ts';
 import type { FeatureOptions, RunPhaseOptions } from './run-phase-options.ts';
 import { sidecarJournal } from './sidecar-journal.ts';
+import { ClusterMisfits } from './status/cluster-misfits.ts';
 
 /** Runs until `shutdown.stop` or `abort` aborts; resolves when what was under way has ended. */
 export async function runPhase(options: RunPhaseOptions): Promise<void> {
@@ -65,6 +66,7 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
   const capacity = capacityFeature(parts, topology.nodes);
   const controller = makeController(parts, { provisioner: new CsiProvisioner({ ...settings, node }), capacity });
   options.status?.follow(controller.status, topology.nodes);
+  options.status?.checks(clusterMisfits(parts));
   options.causes?.follow(controller.status);
   attachments.onDetached((name) => controller.wakeVolume(name));
   planWaits.onClaimChanged((uid) => controller.wakeClaim(uid));
@@ -105,6 +107,15 @@ export async function runPhase(options: RunPhaseOptions): Promise<void> {
     audit,
   ];
   await runFeatures(features, { caches, shutdown, abort, clock, logger });
+}
+
+function clusterMisfits({ client, clock, config, driver, ending, informers, lease }: FeatureOptions): ClusterMisfits {
+  return new ClusterMisfits({
+    ...{ client, clock, lease, signal: ending, driverName: driver.name },
+    classes: () => informers.classes.list(),
+    publishesCapacity: config.capacity !== null,
+    isOnEachNode: config.nodeDeployment !== null,
+  });
 }
 
 /** What is watched in any case: no cache is only for this. */

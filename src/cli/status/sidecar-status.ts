@@ -24,6 +24,7 @@ import type { Config } from '../config.ts';
 import { version } from '../version.ts';
 import { ApiServerResponses } from './api-server-responses.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
+import type { ClusterMisfits } from './cluster-misfits.ts';
 import { recordedWork } from './recorded-work.ts';
 import { releasedVolumes } from './released-volumes.ts';
 import type { AuditState } from '../../audit/recurring-audit.ts';
@@ -50,6 +51,7 @@ export class SidecarStatus implements Disposable {
   #role: StatusReport['role'];
   #controller: ControllerStatus | undefined;
   #audits: AuditState | undefined;
+  #misfits: ClusterMisfits | undefined;
   #nodes: NodeInformers | undefined;
   #lastUtilization: EventLoopUtilization = performance.eventLoopUtilization();
   #lastReportMs: number;
@@ -131,6 +133,11 @@ export class SidecarStatus implements Disposable {
     this.#nodes = nodes;
   }
 
+  /** What does not fit this sidecar is shown. */
+  checks(misfits: ClusterMisfits): void {
+    this.#misfits = misfits;
+  }
+
   /** The audits that are shown; the object goes on changing. */
   audits(state: AuditState): void {
     this.#audits = state;
@@ -202,6 +209,7 @@ export class SidecarStatus implements Disposable {
       released,
       waits,
       isJournalRefused: this.#isJournalRefused,
+      misfits: (await this.#misfits?.list()) ?? [],
     };
   }
 

@@ -49,6 +49,7 @@ ${part('claim-list')}</section>
 ${section('released', 'Released volumes')}
 ${section('calls', 'Calls to the driver')}
 ${section('queues', 'Queues')}
+${section('misfits', 'Configuration')}
 ${section('waits', 'Deliberate waits')}
 ${section('intents', 'Volumes in the making')}
 ${section('audit', 'Audit')}

@@ -109,6 +109,14 @@ export interface ReportedQueue {
   readonly workers?: number;
 }
 
+/** Something in the cluster that does not fit this sidecar. */
+export interface ReportedMisfit {
+  /** A sentence, with a full stop. */
+  readonly message: string;
+  /** Likewise. */
+  readonly cure: string;
+}
+
 /** Phases of records that only an operator can close. */
 export const leftPhases: ReadonlySet<string> = new Set(['stuck', 'unproved']);
 
@@ -175,6 +183,7 @@ export interface StatusReport {
         readonly waits: readonly ReportedWait[];
         /** The intent journal cannot be written: volumes are created without a record. */
         readonly isJournalRefused: boolean;
+        readonly misfits: readonly ReportedMisfit[];
       }
     | undefined;
   /** Undefined on a standby. */

@@ -21,6 +21,7 @@ export type SectionId =
   | 'calls'
   | 'queues'
   | 'waits'
+  | 'misfits'
   | 'intents'
   | 'audit'
   | 'requests'
@@ -39,6 +40,7 @@ export function renderSections(view: StatusView): Sections {
     ['calls', calls(report)],
     ['queues', queues(report)],
     ['waits', waitsSection(report)],
+    ['misfits', misfits(report)],
     ['intents', intents(report)],
     ['audit', auditSection(report.audit, report.atMs)],
     ['requests', requests(report)],
@@ -88,6 +90,15 @@ function reasons({ work, digest }: DigestedReport, query: StatusQuery): string {
     return `<li><b>${countText(count)}×</b> <a href="${href}">${escapeHtml(shortened(text, 200))}</a>`;
   });
   return `<ol class="reasons">${items.join('')}</ol>`;
+}
+
+function misfits({ work }: StatusReport): string {
+  if (work === undefined) return '<p class="empty">The leader knows.</p>';
+  if (work.misfits.length === 0) return '<p class="empty">Nothing is known that does not fit this sidecar.</p>';
+  const items = work.misfits.map(
+    ({ message, cure }) => `<li><b class="bad">!</b> ${escapeHtml(message)} ${escapeHtml(cure)}`,
+  );
+  return `<ul class="reasons">${items.join('')}</ul>`;
 }
 
 function calls({ calls: all }: StatusReport): string {

@@ -144,6 +144,40 @@ describe('the page of --status-page', () => {
     assert.ok(sidecar.process.running());
   });
 
+  test('says what in the cluster does not fit the sidecar', async () => {
+    const port = await freePort();
+    const storage = 'storage.k8s.io/v1';
+    const { metadata, ...lease } = foreignLease();
+    await using sidecar = await startSidecar({
+      flags: [
+        `--http-endpoint=127.0.0.1:${port}`,
+        '--status-page',
+        '--leader-election',
+        '--leader-election-namespace=ns1',
+      ],
+      objects: [
+        {
+          apiVersion: storage,
+          kind: 'CSIDriver',
+          metadata: { name: 'd.example.com' },
+          spec: { storageCapacity: true },
+        },
+        { apiVersion: storage, kind: 'StorageClass', metadata: { name: 'typo' }, provisioner: 'd.exmaple.com' },
+        { apiVersion: storage, kind: 'StorageClass', metadata: { name: 'other' }, provisioner: 'nfs.example.com' },
+        { ...lease, metadata: { ...metadata, namespace: 'default' } },
+      ],
+    });
+    await eventually(async () => {
+      const text = await (await fetch(`http://127.0.0.1:${port}/status`)).text();
+      const [, section = ''] = /<div id="misfits"[^>]*>(.*?)<\/div>/s.exec(text) ?? [];
+      assert.match(section, /CSIDriver d\.example\.com has storageCapacity: true, and this sidecar publishes no /);
+      assert.match(section, /StorageClass typo names the provisioner d\.exmaple\.com, which is nearly the name/);
+      assert.match(section, /another leads for driver d\.example\.com as well, with Lease default\/d-example-com/);
+      assert.doesNotMatch(section, /StorageClass other/);
+    });
+    assert.ok(sidecar.process.running());
+  });
+
   const noIpv6 = Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some(({ address }) => address === '::1'),
   )

@@ -7,6 +7,7 @@ import type { SandboxObject } from '../../../sandbox/api/client.ts';
 
 /** Names under which the server keeps the kinds that tests bring along. */
 const storages: Record<string, string> = {
+  CSIDriver: 'csidrivers.storage.k8s.io',
   CSINode: 'csinodes.storage.k8s.io',
   Lease: 'leases.coordination.k8s.io',
   Node: 'nodes',

@@ -145,6 +145,7 @@ export function statusReport(claims: readonly ReportedClaim[], changes: Partial<
       released: { total: 0, failing: 0, first: [] },
       waits: noWaits,
       isJournalRefused: false,
+      misfits: [],
     },
     lastHour: reportedHour(busy),
     calls: busy

@@ -1,12 +1,9 @@
 /** A StorageClass names a provisioner that nobody is. */
-import { editDistance } from '../../../base/edit-distance.ts';
 import { shortValue } from '../../../base/short-value.ts';
+import { nearestName } from '../../../base/near-name.ts';
 import { csiDrivers, namesDriver } from '../driver-names.ts';
 import type { SidecarFacts } from '../sidecar-facts.ts';
 import { defineFinding, type Found } from './preflight-finding.ts';
-
-/** Two names that differ by more letters are two names. */
-const maxEdits = 2;
 
 export const classDriver = defineFinding({
   name: 'class-driver',
@@ -23,9 +20,7 @@ export const classDriver = defineFinding({
 function ofClass(name: string, provisioner: string, drivers: readonly string[], facts: SidecarFacts): Found[] {
   if (provisioner.startsWith('kubernetes.io/') || drivers.includes(provisioner)) return [];
   if (facts.workloads.some((workload) => namesDriver(workload, provisioner))) return []; // a provisioner without a CSIDriver
-  const meant = drivers.find(
-    (driver) => editDistance(driver.toLowerCase(), provisioner.toLowerCase(), { swaps: true }) <= maxEdits,
-  );
+  const meant = nearestName(provisioner, drivers);
   const said = `StorageClass ${shortValue(name)} names the provisioner ${shortValue(provisioner)}`;
   if (meant === undefined) {
     return [
