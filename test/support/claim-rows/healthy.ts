@@ -326,8 +326,8 @@ export const healthy: readonly Row[] = [
       await world.patch({ kind: 'pod', name: 'misfit' }, { status: { phase: 'Pending', conditions } });
       await world.patch(pod, { status: { phase: 'Pending' } });
     },
-    healthy: ['waits-for-consumer', ...waitsForBinding],
-    ends: 'bound',
+    cluster: { not: 'once it is bound, the Pod that fits no node is a hint' },
+    healthy: ['waits-for-consumer'],
   },
   {
     title: 'a claim for which a node was chosen a moment ago',
@@ -494,6 +494,46 @@ export const healthy: readonly Row[] = [
     },
     recorded: (world) => world.patch({ kind: 'pod', name: 'q' }, { status: { phase: 'Pending' } }),
     healthy: ['bound'],
+  },
+  {
+    title: 'a claim without a class for which there is an existing volume that fits',
+    async arrange(world) {
+      const labels = { row: world.namespace };
+      await world.addVolume({ storageClassName: '' }, { labels });
+      await world.addClaim({ storageClassName: '', selector: { matchLabels: labels } });
+    },
+    recorded: (world) =>
+      world.patch({ kind: 'volume', name: world.name('volume') }, { status: { phase: 'Available' } }),
+    healthy: ['static-class', 'volume-made', 'bound'],
+    ends: 'bound',
+  },
+  {
+    title: 'a claim of a class without provisioner for which there is an existing volume that fits',
+    async arrange(world) {
+      await world.addClass({ provisioner: 'kubernetes.io/no-provisioner' });
+      await world.addVolume();
+      await world.addClaim();
+    },
+    recorded: (world) =>
+      world.patch({ kind: 'volume', name: world.name('volume') }, { status: { phase: 'Available' } }),
+    healthy: ['static-class', 'volume-made', 'bound'],
+    ends: 'bound',
+  },
+  {
+    title: 'a deleted claim whose Pod is ending within its grace period',
+    arrange: (world) => usedClaim(world, running),
+    async recorded(world) {
+      await world.patch(claim, { metadata: { finalizers: ['kubernetes.io/pvc-protection'] } });
+      await world.remove(claim);
+      await world.remove({ ...pod, graceful: true });
+    },
+    async cluster(world) {
+      await world.remove({ ...pod, graceful: true });
+      await world.remove(claim);
+    },
+    cure: (world) => world.remove(pod),
+    healthy: ['bound', 'deleting', 'not-found'],
+    ends: 'gone',
   },
   // deletions that are under way
   {
