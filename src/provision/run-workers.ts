@@ -5,15 +5,22 @@ import type { Logger } from '../base/logger.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
 
+/** What a sync of a key has ended with: when the next one is due, unless something wakes the key before. */
+export type SyncEnd =
+  /** Nothing is left to do until something changes. */
+  | { readonly next: 'change' }
+  /** Something else has to end first, and nothing has failed: after the back-off. */
+  | { readonly next: 'back-off' }
+  | { readonly next: 'time'; readonly afterMs: number }
+  /** It has failed: after the back-off, until it is given up. */
+  | { readonly next: 'retry'; readonly error: unknown };
+
 export interface WorkersOptions {
   queue: WorkQueue;
   /** Max workers; each is started when all others are busy. */
   count: number;
-  /**
-   * Works on a key; a rejection requeues it with back-off. Resolves with `waits` for a key that needs something else first: its failures
-   * are not reset, and another part of the controller requeues it.
-   */
-  sync: (key: string, signal: AbortSignal) => Promise<unknown>;
+  /** Works on a key. Nothing stands for `change`, and a rejection, which nobody expected, for `retry`. */
+  sync: (key: string, signal: AbortSignal) => Promise<SyncEnd> | Promise<void>;
   /** Consecutive failures after which a key is left alone until something changes; 0: never. */
   failureThreshold: number;
   onGiveUp?: (key: string) => void;
@@ -36,7 +43,7 @@ export interface WorkersOptions {
 }
 
 /**
- * Works on the keys of a queue until it is stopped; resolves when the last sync has ended. What `sync` throws is only
+ * Works on the keys of a queue until it is stopped; resolves when the last sync has ended. What `sync` fails with is only
  * logged; any other error ends all workers and is thrown.
  */
 export async function runWorkers(options: WorkersOptions): Promise<void> {
@@ -82,9 +89,12 @@ async function syncKey(key: string, options: WorkersOptions): Promise<void> {
   const { queue, sync, failureThreshold, onGiveUp, timeoutMs, abort, clock, logger, what } = options;
   const named = options.describe?.(key) ?? { [what]: key }; // before the sync, in which it may be deleted
   using joined = joinSignals([abort], { clock, timeoutMs: timeoutMs === 0 ? undefined : timeoutMs });
-  try {
-    if ((await sync(key, joined.signal)) !== 'waits') queue.forget(key);
-  } catch (error) {
+  const end = await endOf(() => sync(key, joined.signal));
+  if (end.next === 'change') queue.forget(key);
+  else if (end.next === 'back-off') queue.addRateLimited(key);
+  else if (end.next === 'time') queue.addAfter(key, end.afterMs);
+  else {
+    const { error } = end;
     const failures = queue.failures(key);
     const fields = { ...named, failures, threshold: failureThreshold, ...options.describeError?.(error), err: error };
     if (failureThreshold === 0 || failures < failureThreshold) {
@@ -94,5 +104,14 @@ async function syncKey(key: string, options: WorkersOptions): Promise<void> {
       onGiveUp?.(key);
       logger.error(fields, `Error syncing ${what}, giving up until it changes`);
     }
+  }
+}
+
+async function endOf(sync: () => ReturnType<WorkersOptions['sync']>): Promise<SyncEnd> {
+  try {
+    const end = await sync();
+    return end ?? { next: 'change' };
+  } catch (error) {
+    return { next: 'retry', error };
   }
 }

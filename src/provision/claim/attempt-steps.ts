@@ -2,7 +2,10 @@ import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { ProvisionError, ProvisionOptions } from '../provisioner.ts';
 
-/** An attempt for a claim ended without a volume and is not retried until something changes. Counted as failed, as in the Go sidecar. */
+/** How an attempt for a claim ends that has no volume to show. When the claim is synced next follows from it. */
+export type AttemptEnd = Stopped | Waiting | Failed;
+
+/** It is not retried until something changes. Counted as failed, as in the Go sidecar. */
 export class Stopped {
   /** What has it tried again: see `claimWakes`. */
   readonly reason: StopReason;
@@ -12,6 +15,25 @@ export class Stopped {
   constructor(reason: StopReason, message: string) {
     this.reason = reason;
     this.message = message;
+  }
+}
+
+/** Something else has to end first: it is retried after the back-off, or once that has ended. Nothing has failed. */
+export class Waiting {
+  /** Says for what. */
+  readonly error: Error;
+
+  constructor(error: Error) {
+    this.error = error;
+  }
+}
+
+/** It is retried after the back-off. */
+export class Failed {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
   }
 }
 

@@ -10,7 +10,7 @@ import type { Informer } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
+import { type Attempt, type AttemptEnd, type AttemptSteps, Failed, Stopped, Waiting } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
 import { claimDecision } from './claim-decision.ts';
 import type { ClaimWaits } from './claim-waits.ts';
@@ -34,10 +34,10 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../o
 import type { MeaningOf } from '../meaning.ts';
 import { handleFailure, toProvisionError } from './provision-failure.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
-import { IgnoredError, ProvisionError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
+import { IgnoredError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
-import { attemptWait } from './waiting-text.ts';
+import { attemptWait, endOf } from './waiting-text.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 import { claimWakes } from '../wakes.ts';
@@ -79,11 +79,17 @@ export interface ClaimAttemptOptions {
 }
 
 /**
- * What an attempt ended with, unless it is to be retried: then it throws. `recovered`: an earlier attempt is recorded, for which no new one
- * is needed: it is settled, or is being saved or revoked in the background. `stopped`: there is no volume, and no retry until something
- * changes. `held-back`: it was infeasible, and its next attempt is not due; nothing was done.
+ * What a sync of a claim ended with.
+ *
+ * - `recovered`: an earlier attempt is recorded, for which no new one is needed: it is settled, or is being saved or revoked in the background.
+ * - `stopped`: there is no volume, and no retry until something changes.
+ * - `held-back`: it was infeasible, and its next attempt is not due; nothing was done.
+ * - `waits`, `failed`: as `Waiting` and `Failed`.
  */
-export type ClaimOutcome = 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped' | 'held-back';
+export type ClaimOutcome =
+  | { readonly kind: 'provisioned' | 'recovered' | 'gone' | 'not-now' | 'stopped' | 'held-back' }
+  | { readonly kind: 'waits'; readonly error: Error }
+  | { readonly kind: 'failed'; readonly error: unknown };
 
 /** When to sync a claim again whose saved volume is not in the cache, which may then never show that it is gone; in milliseconds. */
 const unseenMs = 10_000;
@@ -95,47 +101,59 @@ export class ClaimAttempt {
     this.#options = options;
   }
 
-  /** Safe to repeat at any time. @throws when the claim must be tried again later. */
+  /** Safe to repeat at any time. Never rejects: what nobody expected is a failed attempt, too. */
   async run(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
+    try {
+      return await this.#run(uid, signal);
+    } catch (error) {
+      return outcomeOf(endOf(error));
+    }
+  }
+
+  async #run(uid: string, signal: AbortSignal): Promise<ClaimOutcome> {
     const { steps, waits, logger } = this.#options;
     waits.delete(uid);
     const cached = await this.#currentClaim(uid, signal);
+    if (cached instanceof Failed) return outcomeOf(cached);
     if (cached !== undefined && !namesVolume(cached)) waits.add(uid, `class/${className(cached)}`);
     if (steps.hasRecord(uid)) {
       const open = await steps.resume(uid, cached, signal);
-      if (open === 'nothing-to-do') return 'recovered';
-      if (this.#isHeldBack(open.options.claim)) return 'held-back';
-      return this.#outcomeOf(open.options.claim, () => this.#provisionAndSave(open, signal));
+      if (open === 'nothing-to-do') return { kind: 'recovered' };
+      if (this.#isHeldBack(open.options.claim)) return { kind: 'held-back' };
+      return this.#counted(open.options.claim, () => this.#provisionAndSave(open, signal));
     }
     const claim = cached ?? steps.keptClaim(uid);
     if (claim === undefined) {
       logger.debug({ uid }, 'Claim in work queue no longer exists');
-      return 'gone';
+      return { kind: 'gone' };
     }
-    if (this.#isHeldBack(claim)) return 'held-back';
-    let outcome: ClaimOutcome = 'not-now';
+    if (this.#isHeldBack(claim)) return { kind: 'held-back' };
+    let outcome: ClaimOutcome = { kind: 'not-now' };
     const storageClass = await this.#classToProvisionWith(claim, signal);
+    if (storageClass instanceof Failed) return outcomeOf(storageClass);
     if (storageClass !== undefined) {
-      outcome = await this.#outcomeOf(claim, async () => {
+      outcome = await this.#counted(claim, async () => {
         const volumeName = this.#options.volumeName(claim);
         const options: ProvisionOptions = { storageClass, volumeName, claim, selectedNodeName: selectedNode(claim) };
         const refusal = (await this.#admit(options, signal)) ?? (await steps.admit(options, signal));
-        const stopped = refusal ?? (await this.#provisionAndSave({ options }, signal));
-        const isUnseen = stopped?.reason === 'volume-exists' && this.#options.volumes.get(volumeName) === undefined;
+        const end = refusal ?? (await this.#provisionAndSave({ options }, signal));
+        const isThere = end instanceof Stopped && end.reason === 'volume-exists';
+        const isUnseen = isThere && this.#options.volumes.get(volumeName) === undefined;
         if (isUnseen) this.#options.syncAfter(uid, unseenMs); // no event may show that it goes
-        return stopped;
+        return end;
       });
     }
-    steps.ended(uid);
+    if (outcome.kind !== 'waits' && outcome.kind !== 'failed') steps.ended(uid);
     return outcome;
   }
 
   /** The cached claim; one that is cached in part is read live if there is work to do. @returns undefined if it is gone. */
-  async #currentClaim(uid: string, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
+  async #currentClaim(uid: string, signal: AbortSignal): Promise<PersistentVolumeClaim | Failed | undefined> {
     const { rescheduler, steps, isKnownProvisioner, classes, claims, client } = this.#options;
     const [claim] = claims.byIndex(uidIndex, uid);
     if (claim === undefined) return undefined;
-    await rescheduler.checkVersion(claim, signal);
+    if (await rescheduler.isBehind(claim, signal))
+      return new Failed(new Error(`claim ${objectKey(claim)} was rescheduled and the cache does not show it yet`));
     if (!isPartialClaim(claim)) return claim;
     if (!steps.hasRecord(uid)) {
       const getClass = (name: string): StorageClass | undefined => classes.get(name);
@@ -155,10 +173,12 @@ export class ClaimAttempt {
    * Decides by `claimDecision`. A class that the cache does not show is read live before it is reported as missing.
    *
    * @returns the class with which the claim is to be provisioned; undefined: not now, as it is bound, not for this provisioner, or waits
-   * for a node.
-   * @throws for a retry, and counts the attempt as failed, such as while the class does not exist.
+   * for a node. While the class does not exist the attempt counts as failed.
    */
-  async #classToProvisionWith(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<StorageClass | undefined> {
+  async #classToProvisionWith(
+    claim: PersistentVolumeClaim,
+    signal: AbortSignal,
+  ): Promise<StorageClass | Failed | undefined> {
     const { provisioner, isKnownProvisioner, classes, missingClasses, metrics, logger } = this.#options;
     try {
       const qualifies = namesVolume(claim) || (await (provisioner.shouldProvision?.(claim, { signal }) ?? true));
@@ -181,46 +201,43 @@ export class ClaimAttempt {
       const level = decision.reason === 'bound' ? 'trace' : 'debug';
       logger[level]({ claim: objectKey(claim), reason: decision.reason }, 'Not provisioning the claim now');
       if (decision.reason !== 'class-missing') return undefined;
-      throw missingClasses.report(claim, decision.className);
+      metrics.provisionFailed(metricLabels(claim));
+      return missingClasses.report(claim, decision.className);
     } catch (error) {
       metrics.provisionFailed(metricLabels(claim));
       throw error;
     }
   }
 
-  /** Counts and times the work: undefined means that the volume is provisioned, `Stopped` that the attempt has stopped. */
-  async #outcomeOf(claim: PersistentVolumeClaim, work: () => Promise<Stopped | undefined>): Promise<ClaimOutcome> {
+  /** Counts and times the work: undefined means that the volume is provisioned. */
+  async #counted(claim: PersistentVolumeClaim, work: () => Promise<AttemptEnd | undefined>): Promise<ClaimOutcome> {
     const { metrics, clock, logger, lastErrors, waits } = this.#options;
     const labels = metricLabels(claim);
     const startedMs = clock.monotonicMs();
-    let stopped: Stopped | undefined;
-    try {
-      stopped = await work();
-    } catch (error) {
-      if (attemptWait(error) === undefined) metrics.provisionFailed(labels);
-      throw error;
+    const end = await work().catch(endOf);
+    if (end === undefined) {
+      waits.delete(claimUid(claim));
+      lastErrors?.delete(claimUid(claim));
+      metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
+      return { kind: 'provisioned' };
     }
-    if (stopped !== undefined) {
-      metrics.provisionFailed(labels);
-      lastErrors?.add(claimUid(claim), stopped.message, claimWakes[stopped.reason].once);
-      logger.debug({ claim: objectKey(claim), reason: stopped.message }, 'Provisioning stopped');
-      return 'stopped';
+    if (!(end instanceof Waiting)) metrics.provisionFailed(labels);
+    if (end instanceof Stopped) {
+      lastErrors?.add(claimUid(claim), end.message, claimWakes[end.reason].once);
+      logger.debug({ claim: objectKey(claim), reason: end.message }, 'Provisioning stopped');
     }
-    waits.delete(claimUid(claim));
-    lastErrors?.delete(claimUid(claim));
-    metrics.provisioned(labels, (clock.monotonicMs() - startedMs) / 1000);
-    return 'provisioned';
+    return outcomeOf(end);
   }
 
   /**
    * The last checks of the controller before the steps begin; none of them touches the backend.
    *
-   * @returns why there is nothing to provision. @throws for a retry.
+   * @returns why there is nothing to provision, or not yet.
    */
   async #admit(
     { claim, storageClass, volumeName }: ProvisionOptions,
     signal: AbortSignal,
-  ): Promise<Stopped | undefined> {
+  ): Promise<AttemptEnd | undefined> {
     const { provisioner, provisionerName, isKnownProvisioner, volumes, recentlySaved, recorder, client } =
       this.#options;
     const { waits } = this.#options;
@@ -249,9 +266,8 @@ export class ClaimAttempt {
       // by a process with another name prefix: the claim can be bound to one volume, and a second one would be deleted again
       const { name } = unbound.metadata;
       waits.add(claimUid(claim), `gone/${name}`);
-      throw new Error(
-        `PersistentVolume ${JSON.stringify(name)} was created for the claim, which is not bound to it yet`,
-      );
+      const message = `PersistentVolume ${JSON.stringify(name)} was created for the claim, which is not bound to it yet`;
+      return new Failed(new Error(message));
     }
     if (claim.spec.volumeMode === 'Block' && provisioner.supportsBlock?.({ signal }) !== true) {
       const message = `${provisionerName} does not support block volume provisioning`;
@@ -268,12 +284,8 @@ export class ClaimAttempt {
     return undefined;
   }
 
-  /**
-   * Records the event `Provisioning`, creates the volume through the steps, and saves it. The attempt was admitted or has a record.
-   *
-   * @throws for a retry.
-   */
-  async #provisionAndSave(attempt: Attempt, signal: AbortSignal): Promise<Stopped | undefined> {
+  /** Records the event `Provisioning`, creates the volume through the steps, and saves it. The attempt was admitted or has a record. */
+  async #provisionAndSave(attempt: Attempt, signal: AbortSignal): Promise<AttemptEnd | undefined> {
     const { observer, store, steps, recorder } = this.#options;
     const { claim } = attempt.options;
     const message = `External provisioner is provisioning volume for claim ${JSON.stringify(objectKey(claim))}`;
@@ -282,32 +294,33 @@ export class ClaimAttempt {
     try {
       created = await steps.provision(attempt, signal);
     } catch (error) {
-      created = await this.#afterFailure(error, attempt.options, signal);
+      return this.#afterFailure(error, attempt.options, signal);
     }
     if (created instanceof Stopped) return created;
     observer.onProvisioned(created, attempt.options);
-    try {
-      await store.save(claim, created);
-    } catch (error) {
-      steps.unsaved(claim, created);
-      throw error;
-    }
-    return undefined;
+    const refusal = await store.save(claim, created);
+    if (refusal === undefined) return undefined;
+    steps.unsaved(claim, created);
+    return new Failed(refusal);
   }
 
-  /** @throws {ProvisionError} for a retry, and an error for which the claim waits. */
-  async #afterFailure(error: unknown, options: ProvisionOptions, signal: AbortSignal): Promise<Stopped> {
+  /** @param error - by which a provisioner or a record says how its attempt has ended. */
+  async #afterFailure(error: unknown, options: ProvisionOptions, signal: AbortSignal): Promise<AttemptEnd> {
     if (error instanceof IgnoredError) return new Stopped('ignored', error.message);
     if (error instanceof VolumeAbandonedError) return new Stopped('abandoned', error.message);
-    if (attemptWait(error) !== undefined) throw error;
+    if (attemptWait(error) !== undefined) return endOf(error);
     const { observer, steps } = this.#options;
     const failure = toProvisionError(error);
     observer.onProvisionFailed(failure, options);
     const end = await handleFailure(options.claim, failure, this.#options, signal);
-    if (!(end instanceof ProvisionError)) return end;
-    steps.failed(options.claim, end);
-    throw end;
+    if (end instanceof Failed) steps.failed(options.claim, failure);
+    return end;
   }
+}
+
+function outcomeOf(end: AttemptEnd): ClaimOutcome {
+  if (end instanceof Stopped) return { kind: 'stopped' };
+  return end instanceof Waiting ? { kind: 'waits', error: end.error } : { kind: 'failed', error: end.error };
 }
 
 function metricLabels(claim: PersistentVolumeClaim): { class: string; source: string } {

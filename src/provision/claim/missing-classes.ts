@@ -6,6 +6,7 @@ import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference, claimUid } from './claim-fields.ts';
 import { waitingReason } from '../event-reasons.ts';
 import { type PersistentVolumeClaim, type StorageClass, storageClasses } from '../objects.ts';
+import { Failed } from './attempt-steps.ts';
 import type { ClaimStates } from './claim-states.ts';
 
 export class MissingClasses {
@@ -35,8 +36,8 @@ export class MissingClasses {
     }
   }
 
-  /** Records the event once for each class; the retries are only logged. @returns what the sync throws. */
-  report(claim: PersistentVolumeClaim, name: string): Error {
+  /** Records the event once for each class; the retries are only logged. */
+  report(claim: PersistentVolumeClaim, name: string): Failed {
     const state = this.#states.of(claimUid(claim));
     if (state.missingClass !== name) {
       state.missingClass = name;
@@ -46,6 +47,6 @@ export class MissingClasses {
           : `Waiting for StorageClass ${JSON.stringify(shortValue(name))}, which does not exist`;
       this.#recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
     }
-    return new Error(`storageClass ${JSON.stringify(shortValue(name))} not found`);
+    return new Failed(new Error(`storageClass ${JSON.stringify(shortValue(name))} not found`));
   }
 }

@@ -10,7 +10,7 @@ import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
 import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import type { Rescheduler } from './rescheduler.ts';
-import { Stopped } from './attempt-steps.ts';
+import { Failed, Stopped } from './attempt-steps.ts';
 
 export interface FailureOptions {
   classes: Lister<StorageClass>;
@@ -24,15 +24,13 @@ export interface FailureOptions {
 
 /**
  * Handles a failed attempt: the event on the claim, the pause of an infeasible one, and the selection of another node.
- *
- * @returns what the attempt ends with: a retry for a `ProvisionError`, none for `Stopped`.
  */
 export async function handleFailure(
   claim: PersistentVolumeClaim,
   failure: ProvisionError,
   options: FailureOptions,
   signal: AbortSignal,
-): Promise<ProvisionError | Stopped> {
+): Promise<Failed | Stopped> {
   const { recorder, infeasibleClaims, rescheduler, classes, meaningOf, logger } = options;
   const reportFailure = (message: string): void =>
     recorder.event(claimReference(claim), 'Warning', failedReason, message, {
@@ -44,7 +42,7 @@ export async function handleFailure(
     reportFailure(`Volume provisioning failed with infeasible error. Retries will be delayed. ${failure.message}`);
     const classUid = classes.get(className(claim))?.metadata.uid;
     if (classUid !== undefined) infeasibleClaims.add(claimUid(claim), classUid);
-    return failure;
+    return new Failed(failure);
   }
   reportFailure(failure.message);
   const hasNode = claim.metadata.annotations?.[selectedNodeKey] !== undefined;
@@ -56,7 +54,7 @@ export async function handleFailure(
     );
     return new Stopped('node-removed', `another node is to be selected: ${failure.message}`);
   }
-  return failure;
+  return new Failed(failure);
 }
 
 /** Any other error of a provisioner: the attempt failed and nothing runs in the background. */

@@ -53,20 +53,18 @@ export class Rescheduler {
   }
 
   /**
-   * An API server that has been restored from a backup may never show our write: if a live read is older than our write, too, the
-   * cached claim counts.
-   *
-   * @throws when the cached claim still has the node that was removed.
+   * Whether the cached claim still has the node that was removed. An API server that has been restored from a backup may never show our
+   * write: if a live read is older than our write, too, the cached claim counts.
    */
-  async checkVersion(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<void> {
+  async isBehind(claim: PersistentVolumeClaim, signal: AbortSignal): Promise<boolean> {
     const state = this.#states.get(claimUid(claim));
     const ours = state?.rescheduledVersion;
-    if (state === undefined || ours === undefined) return;
+    if (state === undefined || ours === undefined) return false;
     if (isOlderVersion(claim.metadata.resourceVersion, ours)) {
       const live = await this.#client.get<PersistentVolumeClaim>(persistentVolumeClaims, claim.metadata, { signal });
-      if (!isOlderVersion(live.metadata.resourceVersion, ours))
-        throw new Error(`claim ${objectKey(claim)} was rescheduled and the cache does not show it yet`);
+      if (!isOlderVersion(live.metadata.resourceVersion, ours)) return true;
     }
     state.rescheduledVersion = undefined;
+    return false;
   }
 }

@@ -3,7 +3,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { ClaimAttempt, type ClaimAttemptOptions, type ClaimOutcome } from './claim-attempt.ts';
 import { namesVolume } from './claim-fields.ts';
-import type { ClaimStates } from './claim-states.ts';
+import type { ClaimState, ClaimStates } from './claim-states.ts';
 import type { ClaimTraces } from './claim-traces.ts';
 import type { FairOrder } from './fair-order.ts';
 import { uidIndex } from '../cache/informers.ts';
@@ -12,9 +12,8 @@ import { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { Rescheduler } from './rescheduler.ts';
 import type { RunOptions } from '../run-options.ts';
-import { runWorkers } from '../run-workers.ts';
+import { runWorkers, type SyncEnd } from '../run-workers.ts';
 import { meaningFields } from '../text-meaning.ts';
-import { attemptWait } from './waiting-text.ts';
 
 export interface ClaimSyncerOptions extends Omit<ClaimAttemptOptions, 'missingClasses' | 'rescheduler'> {
   claimQueue: WorkQueue;
@@ -53,8 +52,7 @@ export class ClaimSyncer {
 
   /** Works until it is stopped, then finishes what is under way. To be called once. */
   async run({ workers, ...limits }: ClaimWorkersOptions): Promise<void> {
-    const { claimQueue, claimOrder, states, traces, infeasibleClaims, lastErrors, meaningOf } = this.#options;
-    const { clock, logger } = this.#options;
+    const { claimQueue, states, traces, infeasibleClaims, meaningOf, clock, logger } = this.#options;
     await runWorkers({
       ...limits,
       queue: claimQueue,
@@ -64,23 +62,7 @@ export class ClaimSyncer {
         state.isSyncing = true;
         try {
           const attempt = (): Promise<ClaimOutcome> => this.#attempt.run(uid, signal);
-          const outcome = traces === undefined ? await attempt() : await traces.attempt(uid, attempt);
-          state.isWaiting = false;
-          if (outcome === 'provisioned') claimOrder.succeeded(uid);
-          if (outcome !== 'held-back') return outcome;
-          claimQueue.addAfter(uid, infeasibleClaims.leftMs(uid));
-          return 'waits';
-        } catch (error) {
-          lastErrors?.add(uid, error);
-          if (attemptWait(error) === undefined) {
-            if (state.isWaiting) claimQueue.forget(uid); // what it waited for were no failures
-            state.isWaiting = false;
-            throw error;
-          }
-          state.isWaiting = true;
-          claimQueue.addRateLimited(uid);
-          logger.debug({ ...this.#describe(uid), err: error }, 'The claim waits');
-          return 'waits';
+          return this.#endOf(uid, state, traces === undefined ? await attempt() : await traces.attempt(uid, attempt));
         } finally {
           state.isSyncing = false;
           this.#forgetIfDone(uid); // not `settle`, as the queue still counts the failures of the claim
@@ -94,6 +76,26 @@ export class ClaimSyncer {
       clock,
       logger,
     });
+  }
+
+  #endOf(uid: string, state: ClaimState, outcome: ClaimOutcome): SyncEnd {
+    const { claimQueue, claimOrder, infeasibleClaims, lastErrors, logger } = this.#options;
+    if (outcome.kind === 'waits') {
+      state.isWaiting = true;
+      lastErrors?.add(uid, outcome.error);
+      logger.debug({ ...this.#describe(uid), err: outcome.error }, 'The claim waits');
+      return { next: 'back-off' };
+    }
+    const hasWaited = state.isWaiting;
+    state.isWaiting = false;
+    if (outcome.kind === 'failed') {
+      lastErrors?.add(uid, outcome.error);
+      if (hasWaited) claimQueue.forget(uid); // what it waited for were no failures
+      return { next: 'retry', error: outcome.error };
+    }
+    if (outcome.kind === 'held-back') return { next: 'time', afterMs: infeasibleClaims.leftMs(uid) };
+    if (outcome.kind === 'provisioned') claimOrder.succeeded(uid);
+    return { next: 'change' };
   }
 
   #giveUp(uid: string): void {

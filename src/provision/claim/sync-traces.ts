@@ -63,8 +63,11 @@ export class SyncTraces {
     this.#traces.set(key, { whole, startMs, name, options, queued, attempts: 0, isBusy: false, held: [] });
   }
 
-  /** Does one attempt for an object, as a part of its trace. */
-  async attempt<T extends string>(key: string, work: () => Promise<T>): Promise<T> {
+  /** Does one attempt for an object, as a part of its trace. One that has an error, or rejects, counts as failed. */
+  async attempt<T extends { readonly kind: string; readonly error?: unknown }>(
+    key: string,
+    work: () => Promise<T>,
+  ): Promise<T> {
     const trace = this.#traces.get(key);
     if (trace === undefined) return await work();
     const takenMs = this.clock.wallMs();
@@ -76,20 +79,28 @@ export class SyncTraces {
     const span = trace.whole.child('sync', { attributes: { attempt: trace.attempts } });
     try {
       const outcome = await withinSpan(span, work);
-      if (!idleOutcomes.has(outcome)) release(trace);
-      span.set({ outcome });
+      if (outcome.error !== undefined) {
+        this.#failed(trace, span, outcome.error);
+        return outcome;
+      }
+      if (!idleOutcomes.has(outcome.kind)) release(trace);
+      span.set({ outcome: outcome.kind });
       const endMs = this.clock.wallMs();
       end(trace, () => span.end(undefined, endMs));
       return outcome;
     } catch (error) {
-      release(trace);
-      span.set({ outcome: 'failed' });
-      span.end(error);
-      this.#exportRoot(trace, error);
+      this.#failed(trace, span, error);
       throw error;
     } finally {
       trace.isBusy = false;
     }
+  }
+
+  #failed(trace: SyncTrace, span: Span, error: unknown): void {
+    release(trace);
+    span.set({ outcome: 'failed' });
+    span.end(error);
+    this.#exportRoot(trace, error);
   }
 
   /** A root span is exported only once it ends: while an object keeps failing, its root is ended from time to time and followed by another. */

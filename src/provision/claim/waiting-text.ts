@@ -1,5 +1,6 @@
 import { DrainingError, ForeignIntentError, OtherProvisionerError } from '../intent-journal/intent-journal.ts';
 import { NameInUseError } from '../intents/intent-index.ts';
+import { Failed, Waiting } from './attempt-steps.ts';
 import { VolumePendingDeletionError } from './served-intent.ts';
 
 /** For what an attempt waits that has found that something else has to end first; nothing has failed. See `claimWakes`. */
@@ -12,6 +13,11 @@ const beginnings: Record<AttemptWait, string> = {
   'foreign-record': 'Waiting for another process',
   'volume-leaving': 'Waiting for a deletion',
 };
+
+/** What an attempt ends with that was given up with this error. */
+export function endOf(error: unknown): Waiting | Failed {
+  return attemptWait(error) === undefined ? new Failed(error) : new Waiting(error as Error);
+}
 
 /** Undefined for an error that is no such wait. */
 export function attemptWait(error: unknown): AttemptWait | undefined {

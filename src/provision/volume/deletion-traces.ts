@@ -28,7 +28,7 @@ export class DeletionTraces extends SyncTraces {
         ...claimAttributes(volume),
       },
     });
-    await this.attempt(name, work);
+    await this.attempt(name, async () => ({ kind: await work() }));
   }
 
   override settled(name: string): void {

@@ -169,14 +169,13 @@ export function saveFailure(claim: PersistentVolumeClaim, { message }: Error): s
   return `Error creating provisioned PV object for claim ${objectKey(claim)}: ${message}`;
 }
 
-/** Records on the claim that the name of its volume is taken. @returns what the attempt fails with. */
+/** Records on the claim that the name of its volume is taken. */
 export function reportTaken(
   { recorder }: Pick<SaveParts, 'recorder'>,
   claim: PersistentVolumeClaim,
   error: VolumeTakenError,
-): VolumeTakenError {
+): void {
   recorder.event(claimReference(claim), 'Warning', failedReason, saveFailure(claim, error));
-  return error;
 }
 
 /** Records on the claim that its volume was created. */

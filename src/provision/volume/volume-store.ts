@@ -61,26 +61,31 @@ export class VolumeStore {
    * Saves a completed volume; that of an earlier attempt, for the same claim and of the same storage, counts as saved. Resolves, too, once
    * it is to be saved in the background. Safe to repeat.
    *
-   * @throws {VolumeTakenError} and {VolumeAbandonedError} when no retry would save it.
+   * @returns why no retry would save it; undefined: it is saved, or will be.
    */
-  async save(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
+  async save(
+    claim: PersistentVolumeClaim,
+    volume: PersistentVolume,
+  ): Promise<VolumeTakenError | VolumeAbandonedError | undefined> {
     const { name } = volume.metadata;
     try {
       await this.#send(volume);
     } catch (error) {
-      const isLast = error instanceof VolumeTakenError || error instanceof VolumeAbandonedError;
-      if (isLast && !this.#unsaved.has(name)) this.#unclear.delete(name);
-      if (error instanceof VolumeTakenError) throw reportTaken(this.#options, claim, error);
-      if (isLast) throw error;
+      if (error instanceof VolumeTakenError || error instanceof VolumeAbandonedError) {
+        if (!this.#unsaved.has(name)) this.#unclear.delete(name);
+        if (error instanceof VolumeTakenError) reportTaken(this.#options, claim, error);
+        return error;
+      }
       const fields = this.#logFields(volume, error);
       // after an abort `run` logs what was not saved
       if (!this.#isAborted)
         this.#options.logger.error(fields, 'The volume could not be saved, trying again in the background');
       this.#unsaved.set(name, volume);
       if (!this.#retryRarely(volume, error)) this.#options.queue.add(name);
-      return;
+      return undefined;
     }
     this.#settleAndReportSuccess(volume);
+    return undefined;
   }
 
   /** Whether a volume of this name waits to be saved in the background. */

@@ -4,8 +4,10 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
-import { runWorkers } from '../../../src/provision/run-workers.ts';
+import { runWorkers, type SyncEnd } from '../../../src/provision/run-workers.ts';
 import { hold, iterationsDuring } from '../../support/fakes/event-loop.ts';
+import { ManualClock } from '../../support/fakes/manual-clock.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
 test('many workers with many keys that wait for nothing let the event loop run', async () => {
   const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 1000 }) });
@@ -92,3 +94,51 @@ test('a worker that fails ends the others, which finish what they have begun', a
   await assert.rejects(running, { message: 'a defect' });
   assert.deepEqual(finished, ['begun'], 'no new key is taken');
 });
+
+for (const { title, end, inMs, failures, lines } of [
+  { title: 'with nothing left to do is not synced again, and its failures are forgotten', end: { next: 'change' } },
+  {
+    title: 'that waits is synced again after the back-off, and nothing is logged',
+    end: { next: 'back-off' },
+    inMs: 2000,
+    failures: 2,
+  },
+  { title: 'whose time is known is synced again then', end: { next: 'time', afterMs: 700 }, inMs: 700, failures: 1 },
+  {
+    title: 'that has failed is synced again after the back-off, with a line',
+    end: { next: 'retry', error: new Error('busy') },
+    inMs: 2000,
+    failures: 2,
+    lines: ['Error syncing claim, trying again'],
+  },
+] satisfies { title: string; end: SyncEnd; inMs?: number; failures?: number; lines?: string[] }[]) {
+  test(`a key ${title}`, async () => {
+    const clock = new ManualClock();
+    const queue = new WorkQueue({ limiter: new ExponentialLimiter({ baseMs: 1000, maxMs: 60_000 }), clock });
+    const log: LogLine[] = [];
+    queue.addRateLimited('k'); // it has failed before
+    await clock.advance(1000);
+    const stop = new AbortController();
+    const running = runWorkers({
+      queue,
+      count: 1,
+      sync: () => Promise.resolve(end),
+      failureThreshold: 0,
+      timeoutMs: 0,
+      stop: stop.signal,
+      abort: new AbortController().signal,
+      clock,
+      logger: recordedLogger(log),
+      what: 'claim',
+    });
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    assert.deepEqual(queue.stateOf('k'), inMs === undefined ? { state: 'absent' } : { state: 'delayed', inMs });
+    assert.equal(queue.failures('k'), failures ?? 0);
+    assert.deepEqual(
+      log.map(({ message }) => message),
+      lines ?? [],
+    );
+    stop.abort(new Error('the test is over'));
+    await running;
+  });
+}
