@@ -1,5 +1,5 @@
 /** The claim and its volume: whether both exist, and whether they belong together. */
-import { shellCommand, shellWord } from '../../base/shell-word.ts';
+import { shellCommand } from '../../base/shell-word.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { namesVolume } from '../../provision/claim/claim-fields.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
