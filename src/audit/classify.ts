@@ -171,7 +171,7 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
   const { handle = '' } = record;
   const why = recordState(indexed);
   if (!needsOperator(indexed)) {
-    const isDeleted = record.phase === 'delete' || record.phase === 'revoked';
+    const isDeleted = record.phase === 'delete' || record.phase === 'revoke';
     const state = isDeleted ? 'being-deleted' : 'being-made';
     const volumeId = handle || listedIds[0];
     const named = volumeId === undefined ? {} : { volumeId, ...factsOf(volumeId) };

@@ -44,8 +44,7 @@ export function deletableRecord(
     if (record.phase === 'unproved' && !mayBeUnproved) {
       return `a PersistentVolume may have had it, and somebody may keep it on purpose. If you know that nobody does, delete it by itself, with --${nobodyKeepsIt}`;
     }
-    if (record.phase === 'revoked')
-      return 'the sidecar has undone it, and deletes it if a late call has created it again';
+    if (record.phase === 'revoke') return 'the sidecar deletes it once no earlier request can be under way';
     if (!['stuck', 'unproved', 'delete'].includes(record.phase)) return 'the sidecar is creating it';
     const attached = found.strangers.get(id)?.publishedNodes ?? 0;
     if (attached > 0) return `the driver reports it as attached to ${attached} node(s)`;

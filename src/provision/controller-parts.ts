@@ -70,6 +70,7 @@ export function makeControllerParts(
     volumeName,
   };
   const saving = savingParts({
+    maxCallMs,
     ...shared,
     ...intentParts,
     ...storage,
@@ -82,7 +83,7 @@ export function makeControllerParts(
     sharedStorage: storage.sharedStorage,
     lastErrors: shared.volumeErrors,
     traces: shared.deletionTraces,
-    lateCallsMs: (name) => intents.lateCalls.msAfterClosing(name),
+    lateCallsMs: (name) => intents.lateCallsMs(name),
     quiet: new QuietVolumes({
       ...base,
       quietInMs: (name) => intents.quietInMs(name),

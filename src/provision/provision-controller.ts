@@ -11,7 +11,7 @@ import { waitForSync } from '../kube/cache/wait-for-sync.ts';
 import { checkControllerOptions } from './check-options.ts';
 import { type ControllerParts, makeControllerParts } from './controller-parts.ts';
 import { defaultWorkers } from './controller-queues.ts';
-import type { IntentRecord } from './intent-journal/intent-record.ts';
+import { needsSource } from './intents/intent-state.ts';
 import type { ControllerStatus } from './controller-status.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { isRecoverable, type Plan } from './recoverable.ts';
@@ -83,7 +83,7 @@ export class ProvisionController {
 
   /** The plans of the volumes that are recorded and may be in progress: what these are created from is in use. */
   *openPlans(): Generator<Plan> {
-    for (const { record, served } of this.#parts.intents.list()) if (!served && mayBeMade(record)) yield record.plan;
+    for (const { record, state } of this.#parts.intents.list()) if (needsSource(state)) yield record.plan;
   }
 
   /**
@@ -130,14 +130,14 @@ export class ProvisionController {
       this.#loaded.resolve(undefined);
       await this.#work(ending.signal, aborting.signal);
       await untilAborted(this.#parts.store.settled(), aborting.signal);
-      this.#parts.intents.noteLateSaves();
+      this.#parts.intents.noteWaits();
       await this.#parts.journal.flush(aborting.signal);
     } catch (error) {
       if (!ending.signal.aborted) throw error;
     } finally {
       for (const registration of Object.values(registrations)) registration.remove();
       this.#parts.stopTraces();
-      await this.#recordLateSaves();
+      await this.#recordWaits();
       background.abort(new Error('the provision controller has ended'));
       await background.ended().finally(() => this.#parts.ownRecorder[Symbol.asyncDispose]());
       this.#parts.logger.info({ component: this.component }, 'Stopped provisioner controller');
@@ -151,8 +151,8 @@ export class ProvisionController {
   }
 
   /** Records that aborted requests may still be carried out. A process that has lost its lease cannot record that. */
-  async #recordLateSaves(): Promise<void> {
-    if (!this.#parts.intents.noteLateSaves()) return;
+  async #recordWaits(): Promise<void> {
+    if (!this.#parts.intents.noteWaits()) return;
     using limit = joinSignals([], { clock: this.#parts.clock, timeoutMs: lastWriteMs });
     await this.#parts.journal.flush(limit.signal);
   }
@@ -212,8 +212,4 @@ export class ProvisionController {
     }
     await queues.ended();
   }
-}
-
-function mayBeMade({ phase }: IntentRecord): boolean {
-  return phase !== 'revoked' && phase !== 'unproved';
 }

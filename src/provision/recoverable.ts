@@ -101,6 +101,11 @@ export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 
    * is to be freed by `forget`, or by a sweep. Must not throw; a repeat must be safe.
    */
   release?(plan: P, context: ProvisionContext): Promise<void>;
+  /**
+   * Whether `fulfil` holds something for the plan that `release` frees. Then a volume that no claim wants is looked for at once, so that it is
+   * freed; otherwise only when no earlier call can be under way any more. Pure; must not throw. Absent: yes, where there is a `release`.
+   */
+  holds?(plan: P): boolean;
 }
 
 const recoverableMethods = ['plan', 'fulfil', 'revoke', 'storageKeys', 'handleKey'] as const;

@@ -25,6 +25,8 @@ import { VolumeStore } from './volume/volume-store.ts';
 const servedClaimsMs = 300_000;
 
 export interface SavingPartsOptions extends ControllerBase, IntentParts, StorageParts {
+  /** As of `RevokerOptions`. */
+  maxCallMs: number;
   recentlySaved: RecentlySaved;
   states: ClaimStates;
   waits: ClaimWaits;
@@ -77,6 +79,6 @@ export function savingParts(options: SavingPartsOptions): SavingParts {
     },
   });
   const saveGuard: SaveGuard = new SaveGuard({ ...parts, guard, revoker });
-  const steps = new RecordedSteps({ ...parts, guard, revoker, saveGuard });
+  const steps = new RecordedSteps({ ...parts, guard, revoker });
   return { store, steps, recovery: { saveGuard, revoker } };
 }

@@ -75,7 +75,6 @@ export const claimWakes = {
   'other-process': { once: 'the other process has finished, or is silent', by: ['record', 'timer'] },
   'late-save': { once: 'late requests have ended', by: ['timer', 'record'] },
   proof: { once: 'the history of PersistentVolumes is read', by: ['timer', 'record'] },
-  'second-revoke': { once: 'late calls have ended', by: ['timer', 'record'] },
   // attempts that have failed
   finished: { once: 'the pause has passed', by: ['back-off', 'backend', 'class', 'provisioner'] },
   'in-background': { once: 'the pause has passed', by: ['back-off', 'backend', 'class'] },

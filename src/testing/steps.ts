@@ -78,5 +78,5 @@ export const deletionSteps = {
 export const revocationSteps = {
   deciding: step('before it records that the storage is to be deleted', 'request', isPhase('delete'), ofRecord),
   decided: step('when it is recorded that the storage is to be deleted', 'response', isPhase('delete'), ofRecord),
-  revoked: step('when it has revoked, before that is recorded', 'request', isPhase('revoked', 'closed'), ofRecord),
+  revoked: step('when it has revoked, before that is recorded', 'request', isPhase('closed'), ofRecord),
 } as const;

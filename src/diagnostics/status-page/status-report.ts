@@ -72,7 +72,6 @@ export const waitReasons = [
   'other-process',
   'late-save',
   'proof',
-  'second-revoke',
   'shared-storage',
   'journal-rights',
 ] as const;

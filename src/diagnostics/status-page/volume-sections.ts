@@ -73,7 +73,6 @@ const waitTexts: Readonly<Record<ReportedWait['reason'], { readonly what: string
   },
   'late-save': { what: 'for a late save: the API server may still create the PersistentVolume' },
   proof: { what: 'for a proof: what happened to PersistentVolumes is being read' },
-  'second-revoke': { what: 'for a second revoke: a late call may create deleted storage again' },
   'shared-storage': {
     what: 'for another PersistentVolume with the same storage',
     end: 'once that one is deleted or changed',

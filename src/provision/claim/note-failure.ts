@@ -7,6 +7,7 @@ import { UnprovedError, VolumeExistsError, VolumeSeenError } from '../revoke/del
 import { uidIndex } from '../cache/informers.ts';
 import { failedReason } from '../event-reasons.ts';
 import type { Intent } from '../intents/intent.ts';
+import { begunOf, isBeingDeleted } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
@@ -22,30 +23,30 @@ export interface FailureParts {
 /**
  * To be called for a failure after a request may have reached the backend.
  *
- * @param mayExist - whether an earlier attempt may have created the storage.
+ * @param couldExist - whether an earlier attempt may have created the storage.
  * @returns what the attempt fails with.
  */
 export async function noteFailure(
   parts: FailureParts,
   intent: Intent,
   error: unknown,
-  { mayExist, signal }: { mayExist: boolean; signal: AbortSignal },
+  { couldExist, signal }: { couldExist: boolean; signal: AbortSignal },
 ): Promise<unknown> {
   const { intents } = parts;
   if (!(error instanceof ProvisionError) || error.state === 'in-background') {
     if (!intents.isOpen(intent) && !signal.aborted) await intents.reopen(intent, {}, signal);
   }
-  if (error instanceof ProvisionError) return noteProvisionError(parts, intent, error, { mayExist, signal });
+  if (error instanceof ProvisionError) return noteProvisionError(parts, intent, error, { couldExist, signal });
   // an error of `beforeDelete`, which comes after a clear result, leaves nothing that may still be under way
-  if (intent.isHandleCurrent && !intent.deleteSent) intents.made(intent);
-  else intents.unclear(intent);
+  const isClear = begunOf(intent.state)?.storage?.isCurrent === true && !isBeingDeleted(intent.state);
+  if (!isClear) intents.unclear(intent);
   if (error instanceof UnprovedError || error instanceof VolumeSeenError) {
-    await intents.leaveDelete(intent, signal); // the volume does not match the request, and must be kept
-    intents.unproved(intent, error.message);
+    await intents.onWritten(intent, { type: 'wanted' }, signal); // the volume does not match the request, and must be kept
+    intents.stuck(intent, 'unproved', error.message);
   } else if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
-    await intents.leaveDelete(intent, signal);
+    await intents.onWritten(intent, { type: 'wanted' }, signal);
     intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
-  } else if (intent.deleteSent) parts.revoker.add(intent);
+  } else if (isBeingDeleted(intent.state)) parts.revoker.add(intent);
   return error;
 }
 
@@ -53,23 +54,23 @@ async function noteProvisionError(
   parts: FailureParts,
   intent: Intent,
   error: ProvisionError,
-  { mayExist, signal }: { mayExist: boolean; signal: AbortSignal },
+  { couldExist, signal }: { couldExist: boolean; signal: AbortSignal },
 ): Promise<ProvisionError> {
   const { intents, revoker } = parts;
   const { state, afterUnclear, message } = error;
   if (state === 'no-change') {
-    intent.mayExist = mayExist;
-    if (!mayExist)
-      intents.close(intent); // nothing was sent: the next attempt makes a new plan
+    // nothing was sent: without an earlier request the next attempt makes a new plan
+    if (intents.on(intent, { type: 'unsent', mayExist: couldExist })) intents.close(intent);
     else if (afterUnclear === 'undecidable') reportStuck(parts, intent, message);
   } else if (afterUnclear === 'absent') {
-    await intents.unfitDeleted(intent, signal);
-  } else if (intent.deleteSent) {
-    intents.unclear(intent);
+    // kept while a late call may recreate the storage: the next attempt fulfils the same plan
+    if (await intents.onWritten(intent, { type: 'gone', isWanted: true }, signal))
+      await intents.closeNow(intent, signal);
+  } else if (isBeingDeleted(intent.state)) {
     revoker.add(intent); // the volume does not match the request, and must be deleted before another one is created
   } else if (state === 'in-background') {
     intents.unclear(intent);
-  } else if (!mayExist || (afterUnclear === 'absent-if-repeated' && intents.noRoom(intent))) {
+  } else if (!couldExist || (afterUnclear === 'absent-if-repeated' && intents.on(intent, { type: 'no-room' }))) {
     intents.close(intent);
     // another node, which was not tried yet, may be selected by now: the next attempt is for that one
     if (state === 'reschedule' && !hasPlannedNode(parts, intent))

@@ -19,7 +19,8 @@ import type { DeletionGuard } from '../revoke/deletion-guard.ts';
 import { waitingReason } from '../event-reasons.ts';
 import { uidIndex } from '../cache/informers.ts';
 import type { IntentRecord, VolumeTemplate } from '../intent-journal/intent-record.ts';
-import { type Intent, isBeingRevoked } from '../intents/intent.ts';
+import type { Intent } from '../intents/intent.ts';
+import { isBeingDeleted, isBusy, mayExist } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import { checkPlan } from '../intents/plain-plan.ts';
 import { noteFailure, reportStuck } from './note-failure.ts';
@@ -28,7 +29,6 @@ import type { ProvisionOptions } from '../provisioner.ts';
 import type { RecentlySaved } from '../volume/recently-saved.ts';
 import type { Recoverable } from '../recoverable.ts';
 import type { Revoker } from '../revoke/revoker.ts';
-import type { SaveGuard } from '../volume/save-guard.ts';
 import { closeIfServed } from './served-intent.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
@@ -45,7 +45,6 @@ export interface RecordedStepsOptions {
   intents: Intents;
   guard: DeletionGuard;
   revoker: Pick<Revoker, 'add' | 'closeNowOrAfterLateCalls'>;
-  saveGuard: Pick<SaveGuard, 'unsaved'>;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
   volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'version'>;
@@ -88,11 +87,11 @@ export class RecordedSteps implements AttemptSteps {
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
   ): Promise<Attempt | 'nothing-to-do'> {
-    const { provisioner, intents, revoker, store, clock, isKnownProvisioner } = this.#options;
+    const { provisioner, intents, revoker, store, isKnownProvisioner } = this.#options;
     const intent = intents.get(uid);
     if (intent === undefined) return 'nothing-to-do';
     const { record } = intent;
-    if (isBeingRevoked(intent, clock.monotonicMs()) || intent.served) return 'nothing-to-do';
+    if (isBusy(intent.state)) return 'nothing-to-do';
     const wish = await claimWish(record, claim, {
       isKnownProvisioner,
       qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
@@ -102,12 +101,13 @@ export class RecordedSteps implements AttemptSteps {
       this.#closeServed(intent);
       return 'nothing-to-do';
     }
-    if (claim === undefined || wish !== 'wanted' || intent.deleteSent) {
-      if (record.phase !== 'unproved') revoker.add(intent);
+    if (isBusy(intent.state)) return 'nothing-to-do'; // the revoker has begun meanwhile
+    if (claim === undefined || wish !== 'wanted' || isBeingDeleted(intent.state)) {
+      revoker.add(intent);
       return 'nothing-to-do';
     }
-    if (isBeingRevoked(intent, clock.monotonicMs())) return 'nothing-to-do'; // the second revoke has begun meanwhile
-    intent.revoking = false;
+    // from now on the revoker does nothing; what was recorded of a wait does not hold any more
+    await intents.onWritten(intent, { type: 'wanted' }, signal);
     if (store.isUnsaved(record.volume.name)) return 'nothing-to-do';
     try {
       this.#checkName(claimUid(claim), record.volume.name);
@@ -116,7 +116,6 @@ export class RecordedSteps implements AttemptSteps {
     } catch (error) {
       throw this.#reportWaiting(claim, error);
     }
-    await intents.leaveDelete(intent, signal); // a deletion was recorded, and could not be sent
     return { options: this.#optionsOf(intent, claim), intent };
   }
 
@@ -177,10 +176,11 @@ export class RecordedSteps implements AttemptSteps {
       ...(version !== undefined && !Number.isNaN(orderOf(version)) && { since: version }),
       createdAt: new Date(clock.wallMs()).toISOString(),
     };
-    const intent = await this.#whileReportingWait(claim, () => intents.openAndRecord(record, signal));
+    const intent = await this.#whileReportingWait(claim, () =>
+      intents.openAndRecord(record, { plannedNode: nodeName(claim), signal }),
+    );
     // the claim may have changed while its record was written; such a change has queued it
     const cached = this.#cached(intent);
-    intent.plannedNode = nodeName(claim);
     if (cached === undefined || nodeName(cached) !== intent.plannedNode) {
       intents.close(intent);
       return cached === undefined ? claimGone : new Stopped('node-changed', 'another node was selected meanwhile');
@@ -222,10 +222,10 @@ export class RecordedSteps implements AttemptSteps {
    */
   async #create(intent: Intent, signal: AbortSignal): Promise<PersistentVolume | Stopped> {
     const { provisioner, guard, intents, addFinalizer } = this.#options;
-    const { mayExist } = intent; // before `withCallUnderWay`, which sets it
+    const couldExist = mayExist(intent.state); // before `withCallUnderWay`, which sets it
     const permit = withRecheck(this.#options.permit, () => intents.checkOwned(intent));
     const beforeDelete = (handle: string): Promise<void> =>
-      guard.beforeDelete(intent, handle, { wantedByClaim: true, signal });
+      guard.beforeDelete(intent, handle, { wantedByClaim: true, isClaimThere: true, signal });
     let made: PersistentVolume;
     try {
       // before the call is noted as under way; the provisioner, which may wait meanwhile, awaits the same permit directly before it
@@ -234,21 +234,20 @@ export class RecordedSteps implements AttemptSteps {
           provisioner.fulfil(intent.record.plan, {
             signal,
             permit,
-            mayExist,
+            mayExist: couldExist,
             beforeDelete,
-            created: (handle) => intents.named(intent, handle),
+            created: (handle) => void intents.on(intent, { type: 'named', handle }),
           }),
         ),
       );
     } catch (error) {
-      if (intent.mayExist) throw await noteFailure(this.#options, intent, error, { mayExist, signal });
+      if (mayExist(intent.state)) throw await noteFailure(this.#options, intent, error, { couldExist, signal });
       intents.close(intent); // the backend was not called: the next attempt makes a new plan
       throw error;
     }
     if (!intents.isOpen(intent)) await intents.reopen(intent, made.spec, signal);
-    intents.made(intent);
+    intents.on(intent, { type: 'made' });
     if (this.#cached(intent) === undefined) return claimGone; // the sync that the deletion has queued revokes it
-    intents.willBeSaved(intent);
     const { volume } = intent.record;
     const named = { ...made, metadata: { ...made.metadata, name: volume.name } };
     return this.#withRetainOfClass(completeVolume(named, volume, { addFinalizer }), volume);
@@ -264,8 +263,8 @@ export class RecordedSteps implements AttemptSteps {
     // the intent was updated before
   }
 
-  unsaved(_claim: PersistentVolumeClaim, volume: PersistentVolume): void {
-    this.#options.saveGuard.unsaved(volume);
+  unsaved(): void {
+    // the intent was updated before
   }
 
   ended(): void {
@@ -275,7 +274,7 @@ export class RecordedSteps implements AttemptSteps {
   /** Marks the record if the stored volume is that of another instance: the claim may have moved while this one was away. */
   async #noteOtherStorage(intent: Intent, signal: AbortSignal): Promise<void> {
     const { provisioner, client, intents } = this.#options;
-    if (provisioner.isElsewhere === undefined || intent.owner === 'foreign' || !intent.mayExist) return;
+    if (provisioner.isElsewhere === undefined || intent.state.kind === 'foreign' || !mayExist(intent.state)) return;
     const stored = await storedVolume(client, intent.record.volume.name, signal);
     if (stored !== undefined && provisioner.isElsewhere(stored)) intents.setNameTaken(intent, true);
   }
@@ -285,7 +284,7 @@ export class RecordedSteps implements AttemptSteps {
     if (nameTaken) {
       // the claim's storage has no PersistentVolume: its record is kept until the claim is gone
       reportStuck(this.#options, intent, `PersistentVolume ${JSON.stringify(volume.name)} has other storage`);
-    } else if (intent.owner !== 'foreign') this.#options.revoker.closeNowOrAfterLateCalls(intent);
+    } else if (intent.state.kind !== 'foreign') this.#options.revoker.closeNowOrAfterLateCalls(intent);
   }
 
   /** The options of an attempt for an open intent. The class may be gone: then the record has all that is known of it. */

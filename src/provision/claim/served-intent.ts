@@ -5,6 +5,7 @@ import type { Recorder } from '../../kube/events/recorder.ts';
 import { existingWhole, isReservedFor } from '../volume/existing-volume.ts';
 import type { ClaimWaits } from './claim-waits.ts';
 import type { Intent } from '../intents/intent.ts';
+import { mayExist } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { reportStuck } from './note-failure.ts';
@@ -62,8 +63,8 @@ export async function closeIfServed(
     throw new Error(message);
   }
   // the storage of a volume that an administrator reserved, or another instance created, is compared when ours is saved
-  if (intent.mayExist && !(await isReservedFor(claim, whole, { client, signal, byUid: true }))) return false;
-  if (intent.mayExist && options.provisioner.isElsewhere?.(whole) === true) return false;
+  if (mayExist(intent.state) && !(await isReservedFor(claim, whole, { client, signal, byUid: true }))) return false;
+  if (mayExist(intent.state) && options.provisioner.isElsewhere?.(whole) === true) return false;
   revoker.closeNowOrAfterLateCalls(intent);
   return true;
 }

@@ -7,15 +7,15 @@ import type { Plan } from '../recoverable.ts';
  *
  * - `create`: the backend is being called, or will be.
  * - `unclear`: an attempt ended without a clear result.
+ * - `revoke`: its claim is gone; once no request that was sent for it can be under way, in `quietInMs`, the storage is deleted.
  * - `delete`: the storage `handle` is being deleted; it must be gone before anything of the same name is created.
- * - `revoked`: the storage was deleted or did not exist; it is revoked once more when no call that creates it can be under way any more.
  * - `stuck`: what is left cannot be determined; `problem` says why.
  * - `unproved`: storage may be left, which a PersistentVolume may have had: it may be kept on purpose; `problem` says more.
  */
 export type IntentPhase = (typeof intentPhases)[number];
 
 /** All phases, in the order in which a record may go through them. */
-export const intentPhases = ['create', 'unclear', 'delete', 'revoked', 'stuck', 'unproved'] as const;
+export const intentPhases = ['create', 'unclear', 'revoke', 'delete', 'stuck', 'unproved'] as const;
 
 /** Nothing is done about a record in this phase: an operator decides, or a claim that wants the volume again. */
 export function isLeftAlonePhase(phase: IntentPhase): boolean {
@@ -57,19 +57,18 @@ export interface IntentRecord {
    * volume was planned, or a later one until which everything was seen. Absent: none is known.
    */
   since?: string;
-  /** The storage whose deletion may have been begun: always there in the phase `delete`, perhaps in `stuck` and `unproved`. */
+  /** The storage, where it is known in the phases `revoke` and `unproved`. In `delete`, and perhaps in `stuck`: its deletion may have been begun. */
   handle?: string;
   /** Why it is stuck or unproved, as the text of a log line. */
   problem?: string;
   /** A PersistentVolume of the name has other storage: what was created for the claim has no PersistentVolume. */
   nameTaken?: true;
-  /** The process ended without a clear response to a request that creates the PersistentVolume, which may still be carried out. */
-  lateSave?: true;
   /**
-   * Beside `handle`: no call that creates the storage could be under way any more when its deletion was first sent, so that it needs no
-   * second revoke. Absent: a call could be, or that is not known.
+   * So many milliseconds after this was written, no request that was sent for it can be under way any more, neither one that creates the storage
+   * nor one that saves the volume. Holds until the record is written without it, which comes before each request. In the phase `delete`: it was
+   * quiet when the deletion was first sent. Absent: that is not known.
    */
-  noLateCalls?: true;
+  quietInMs?: number;
   /** RFC 3339. */
   createdAt: string;
 }

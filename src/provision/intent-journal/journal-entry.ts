@@ -130,11 +130,12 @@ export function sharedBytes(entries: readonly JournalEntry[]): Map<string, numbe
 const phases: ReadonlySet<string> = new Set<IntentPhase>(intentPhases);
 
 /** Whether it has what the controller reads of every record; one that was edited may lack anything. */
-function isRecord({ claim, volume, plan, phase }: StoredEntry['record']): boolean {
+function isRecord({ claim, volume, plan, phase, quietInMs = 0 }: StoredEntry['record']): boolean {
   const texts: unknown[] = [claim.namespace, claim.name, volume.name, volume.className, volume.provisioner];
   const objects: unknown[] = [volume.claimRef, volume.defaults, plan];
   return (
     phases.has(phase) &&
+    Number.isFinite(quietInMs) &&
     texts.every((each) => typeof each === 'string') &&
     objects.every((each) => typeof each === 'object' && each !== null)
   );

@@ -108,8 +108,8 @@ export function recordState({ record, reportOnly }: Pick<StoredRecord, 'record' 
 const phaseTexts = {
   create: 'the driver is creating it, or is about to',
   unclear: 'an attempt ended without a clear result, and is being retried',
+  revoke: 'no claim needs it, and it is deleted once no earlier request can be under way',
   delete: 'no claim needs it, and it is being deleted',
-  revoked: 'it was deleted, and is looked for once more',
   unproved: '',
   stuck: '',
 } as const;

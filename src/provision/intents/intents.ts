@@ -1,5 +1,6 @@
 /** Knows what may be under way at the backend, which nothing else tracks. Keeps the journal and its own memory in step. */
 import { inSlices } from '../../base/event-loop.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
 import {
@@ -11,31 +12,44 @@ import {
 } from '../intent-journal/intent-journal.ts';
 import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
 import type { IntentRecord } from '../intent-journal/intent-record.ts';
+import type { BackendProgress } from '../backend-progress.ts';
 import { RecentlyClosed } from './recently-closed.ts';
-import { holdMs } from './call-times.ts';
+import { type Calls, callsEndMs, noCalls, type Time } from './earlier-requests.ts';
 import {
   foundIntent,
   type Intent,
   isLeftAlone,
-  lateSaveMs,
-  mayBeSavedLate,
-  needsNoSecondRevoke,
   newIntent,
-  quietInMs,
+  recordOf,
   type WaitReason,
   waitReason,
   waitReasons,
 } from './intent.ts';
 import { IntentIndex } from './intent-index.ts';
-import { LateCalls, type LateCallsOptions } from './late-calls.ts';
+import {
+  begunOf,
+  type IntentEvent,
+  knownHandle,
+  mayBeSaved,
+  type Next,
+  next,
+  type Problem,
+  quietAtMs,
+  quietInMs,
+} from './intent-state.ts';
 import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
 import type { VolumeLog } from '../revoke/volume-log.ts';
 
-export interface IntentsOptions extends LateCallsOptions {
+export interface IntentsOptions {
   /** `ClusterJournal`, or `noJournal`. */
   journal: IntentJournal;
   /** What happened to the PersistentVolumes. */
   volumeLog: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
+  /** How long a call to the backend may take, in milliseconds. */
+  maxCallMs: number;
+  /** What the backend has read. Undefined: everything counts as read. */
+  progress: BackendProgress | undefined;
+  clock: Clock;
   logger: Logger;
   metrics: JournalMetrics;
   /** As of `IntentIndex`. */
@@ -48,14 +62,21 @@ const maxProblemLength = 2000;
 const renewEveryMs = 5000;
 /** The first time this soon after a start, in milliseconds: a process that restarts again and again may not run longer. */
 const firstRenewMs = 1000;
+/** What a record says of a wait is renewed once the wait is shorter by so much, in milliseconds. */
+const renewWaitMs = 20_000;
 /** A version is renewed once the log of the volumes had gone past it so many checks ago. */
 const renewAfterChecks = 4;
 
 export class Intents {
   /** Calls that may still create storage although nobody waits for them. */
-  readonly lateCalls: LateCalls;
   readonly #options: IntentsOptions;
   readonly #open: IntentIndex;
+  /** Those with calls that were given up, which the backend may not have read. */
+  readonly #unread = new Set<Intent>();
+  /** By the name of a volume whose record was closed: calls that may still create its storage. */
+  readonly #callsOfClosed = new Map<string, Calls>();
+  /** Why an intent was reported as stuck in this process: a backend's texts may differ from call to call. */
+  readonly #reported = new WeakMap<Intent, ReportReason>();
   readonly #closed: RecentlyClosed;
   /** UIDs of claims, until they are settled, which may have had a PersistentVolume, of a closed intent or of the past before a restore. */
   readonly #mayHaveHadVolume = new Set<string>();
@@ -65,7 +86,7 @@ export class Intents {
     this.#open = new IntentIndex(options.metrics, options.onNameFree);
     options.metrics.waiting(() => this.#waiting());
     this.#closed = new RecentlyClosed(options.clock);
-    this.lateCalls = new LateCalls(options);
+    options.progress?.onProgress((untilMs) => this.#onRead(untilMs));
   }
 
   get(uid: string): Intent | undefined {
@@ -176,17 +197,28 @@ export class Intents {
       if (reached.length > renewAfterChecks) reached.shift();
       const due = [...this.#open.list()].filter(({ since }) => since < oldest);
       await inSlices(due, (intent) => this.#renewVersion(intent));
+      this.#renewWaits(pauseMs === firstRenewMs ? firstRenewMs : renewWaitMs);
     }
   }
 
   #renewVersion(intent: Intent): void {
     const { volumeLog, journal } = this.#options;
-    const { since, served, owner, record } = intent;
-    if (!this.#open.has(intent) || isLeftAlone(intent) || served || owner === 'foreign') return;
+    const { since, state, record } = intent;
+    if (!this.#open.has(intent) || isLeftAlone(intent) || state.kind === 'saved' || state.kind === 'foreign') return;
     if (volumeLog.verdict(record.volume.name, since).kind !== 'never') return;
     intent.since = volumeLog.reached;
     intent.record = { ...record, since: String(intent.since) };
     journal.renewSince(record.claim.uid, String(intent.since));
+  }
+
+  /** What is left to wait is recorded anew once it is less by so much: a process that restarts does not begin the wait again. */
+  #renewWaits(dueMs: number): void {
+    for (const intent of this.#open.list()) {
+      const { phase, quietInMs = 0 } = intent.record;
+      if (phase !== 'revoke' || quietInMs === 0) continue;
+      const record = this.#recordOf(intent);
+      if (quietInMs - (record.quietInMs ?? 0) >= dueMs) this.#note(intent, record);
+    }
   }
 
   /** The claim may have had a PersistentVolume that is gone. */
@@ -221,7 +253,10 @@ export class Intents {
    * @throws {NameInUseError} when the volume's name is in use, {ForeignIntentError} when an intent for the claim was
    * found meanwhile, {DrainingError} while no new volume is begun, and what the journal throws.
    */
-  async openAndRecord(record: IntentRecord, signal: AbortSignal): Promise<Intent> {
+  async openAndRecord(
+    record: IntentRecord,
+    { plannedNode, signal }: { plannedNode?: string | undefined; signal: AbortSignal },
+  ): Promise<Intent> {
     const { uid } = record.claim;
     const { name } = record.volume;
     this.checkDrain();
@@ -235,15 +270,15 @@ export class Intents {
     // found during planning: what the other process may have requested must not be requested from another plan
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
-    const intent = newIntent(this.#withKnownVersion(record));
-    this.lateCalls.begun(intent);
+    const begun = newIntent(this.#withKnownVersion(record), this.#callsOfClosed.get(name));
+    const intent: Intent = { ...begun, plannedNode };
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {
       // resolves once the record is written to its Lease, or cannot be
       const protection = await this.#options.journal.put(intent.record, signal);
-      intent.recorded = true;
-      intent.isDurable = protection === 'durable' && this.#options.journal.permit === undefined;
+      const isAlone = protection === 'durable' && this.#options.journal.permit === undefined;
+      this.on(intent, { type: 'recorded', isAlone });
       this.checkDrain();
       if (protection === 'unprotected') this.#options.metrics.unprotected();
     } catch (error) {
@@ -269,95 +304,94 @@ export class Intents {
     this.#open.checkName(uid, name);
   }
 
-  /** Another process has the record: takes it over. @throws {ForeignIntentError} when that must be waited for. */
-  async takeOver(intent: Intent, signal: AbortSignal): Promise<void> {
-    if (intent.owner !== 'foreign') return;
-    await this.#options.journal.put(intent.record, signal);
-    this.lateCalls.takenOver(intent);
+  /**
+   * Something has happened to an intent: it is in the next state, and the record follows in passing, where it changes.
+   *
+   * @returns whether nothing is left to do for it: then it is to be closed.
+   */
+  on(intent: Intent, event: IntentEvent): boolean {
+    const result = this.#next(intent, event);
+    if (result === undefined) return false;
+    intent.state = result.state;
+    this.#followUnread(intent);
+    if (result.write !== 'none') this.#note(intent, this.#recordOf(intent));
+    return result.isDone;
   }
 
   /**
-   * Runs `call`, which requests the storage from the backend, and sets `mayExist`. While it runs, the storage of a saved volume of this name
-   * is not deleted. @throws what `call` throws.
+   * As `on`, and resolves once the record is written: what the event announces may be done then.
+   *
+   * @throws what the journal throws, such as where another process has adopted the record meanwhile.
+   */
+  async onWritten(intent: Intent, event: IntentEvent, signal: AbortSignal): Promise<boolean> {
+    const result = this.#next(intent, event);
+    if (result === undefined) return false;
+    intent.state = result.state;
+    const record = this.#recordOf(intent);
+    const isWritten = result.write === 'put' || (result.write !== 'none' && !isSameRecord(record, intent.record));
+    if (isWritten && this.#open.change(intent, record)) await this.#options.journal.put(record, signal);
+    return result.isDone;
+  }
+
+  #next(intent: Intent, event: IntentEvent): Next | undefined {
+    const result = next(intent.state, event, this.#time);
+    if (result === undefined) {
+      const { claim, volume } = intent.record;
+      this.#options.logger.error(
+        { claim: `${claim.namespace}/${claim.name}`, volume: volume.name, state: intent.state.kind, event: event.type },
+        'An event that the state of a volume does not expect: a defect of this program, please report it',
+      );
+    }
+    return result;
+  }
+
+  /** Another process has the record: takes it over. @throws {ForeignIntentError} when that must be waited for. */
+  async takeOver(intent: Intent, signal: AbortSignal): Promise<void> {
+    if (intent.state.kind !== 'foreign') return;
+    const result = this.#next(intent, { type: 'taken-over' });
+    if (result === undefined) return;
+    const record = recordOf(intent, result.state, this.#nowMs);
+    await this.#options.journal.put(record, signal);
+    this.#open.change(intent, record);
+    intent.state = result.state;
+  }
+
+  /**
+   * Runs `call`, which requests the storage from the backend. While it runs, the storage of a saved volume of this name is not deleted.
+   *
+   * @throws what `call` throws.
    */
   async withCallUnderWay<T>(intent: Intent, call: () => Promise<T>): Promise<T> {
-    intent.mayExist = true;
-    intent.underWay = true;
-    intent.isHandleCurrent = false;
+    this.on(intent, { type: 'called' });
     try {
       return await call();
     } finally {
-      intent.underWay = false;
+      this.on(intent, { type: 'call-ended' });
     }
-  }
-
-  /** The backend has named the storage: the last request to it had a clear result. */
-  named(intent: Intent, handle: string): void {
-    intent.foundHandle = handle;
-    intent.isHandleCurrent = true;
-  }
-
-  /** The backend has created the storage: a clear result, which leaves nothing that may still be under way. */
-  made(intent: Intent): void {
-    intent.exhausted = false;
-    intent.unclearAtMs = this.#nowMs;
-  }
-
-  /** Its volume is about to be saved; if that fails, a later attempt finds the storage. */
-  willBeSaved(intent: Intent): void {
-    intent.saveAttempted = true;
-    intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
-  }
-
-  /** A request that creates its PersistentVolume is about to be sent. */
-  sendsSave(intent: Intent): void {
-    intent.saveSent = true;
-    intent.unclearSaves++;
-    if (intent.mayBeSavedUntilMs > -Infinity) intent.mayBeSavedUntilMs = this.#nowMs + lateSaveMs;
-  }
-
-  /** Its volume will not be saved any more; whether it was saved may be unknown. */
-  abandoned(intent: Intent): void {
-    const { saveAttempted, unclearSaves, mayBeSavedUntilMs } = intent;
-    if (!saveAttempted) return;
-    // one without a window was found again meanwhile: what was sent before is not known
-    const isUnclear = unclearSaves > 0 || mayBeSavedUntilMs === -Infinity;
-    intent.mayBeSavedUntilMs = isUnclear ? this.#nowMs + lateSaveMs : -Infinity;
-  }
-
-  /**
-   * To be called when the process ends: records which PersistentVolumes the API server may still create, so that the next process waits. Safe
-   * to repeat.
-   *
-   * @returns whether there are any.
-   */
-  noteLateSaves(): boolean {
-    let found = false;
-    for (const intent of this.#open.list()) {
-      if (intent.owner === 'foreign' || !mayBeSavedLate(intent, this.#nowMs)) continue;
-      found = true;
-      if (intent.record.lateSave !== true) this.#note(intent, { ...intent.record, lateSave: true });
-    }
-    return found;
   }
 
   /** A call that creates the storage ended without a clear result: the backend may still be at work. */
   unclear(intent: Intent): void {
-    intent.isHandleCurrent = false;
-    this.lateCalls.unclear(intent);
-    if (intent.record.phase === 'create') this.#note(intent, { ...intent.record, phase: 'unclear' });
+    const event = { type: 'unclear', isBehind: this.#options.progress?.isBehind === true } as const;
+    this.on(intent, event);
+    const present = this.#open.get(intent.record.claim.uid);
+    const isReplaced = present !== undefined && present !== intent && begunOf(present.state) !== undefined;
+    if (isReplaced && present.state.kind !== 'stuck') this.on(present, event); // found again during the call
   }
 
-  /**
-   * The backend reports that it lacks the capacity.
-   *
-   * @returns whether that is certain: reported twice, after every attempt with an unclear result must have ended.
-   */
-  noRoom(intent: Intent): boolean {
-    if (this.#nowMs < Math.max(intent.unclearAtMs + this.#options.maxCallMs, intent.lateUntilMs)) return false;
-    if (intent.exhausted) return true;
-    intent.exhausted = true;
-    return false;
+  /** What is left to wait, where that is no longer known: at the end of the process. Safe to repeat. @returns whether there is anything. */
+  noteWaits(): boolean {
+    let found = false;
+    for (const intent of this.#open.list()) {
+      const { state } = intent;
+      if (state.kind !== 'creating' && state.kind !== 'revoking') continue;
+      const quietMs = quietAtMs(state) - this.#nowMs;
+      const isWaiting = quietMs > 0 && quietMs < Infinity && state.saves.isSent && !state.isShared;
+      if (!isWaiting && intent.record.phase !== 'revoke') continue;
+      found = true;
+      this.#note(intent, { ...this.#recordOf(intent), ...(isWaiting && { quietInMs: Math.ceil(quietMs) }) });
+    }
+    return found;
   }
 
   isOpen(intent: Intent): boolean {
@@ -372,7 +406,7 @@ export class Intents {
 
   /** To be called after a pause. @throws {VolumeAbandonedError} when another process has the record, or nobody has it any more. */
   checkOwned(intent: Intent): void {
-    if (!this.#open.has(intent) || intent.owner === 'foreign')
+    if (!this.#open.has(intent) || intent.state.kind === 'foreign')
       throw new VolumeAbandonedError(intent.record.volume.name, 'another process has adopted its record');
   }
 
@@ -384,79 +418,40 @@ export class Intents {
    */
   async toDelete(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
     this.checkOpen(intent);
-    const { lateSave: _lateSave, noLateCalls: _noLateCalls, ...record } = intent.record; // the late save was waited for
-    // another process that may still work on it may send a call later
-    const isRead = intent.unread === undefined;
-    const noLateCalls = intent.owner === 'own' && isRead && needsNoSecondRevoke(intent, this.#nowMs);
-    await this.#put(intent, { ...record, phase: 'delete', handle, ...(noLateCalls && { noLateCalls }) }, signal);
+    await this.onWritten(intent, { type: 'deletes', handle }, signal);
     this.checkOpen(intent);
   }
 
-  /** Nothing is left of it. It is revoked a second time at `lateUntilMs`: until then a late call may create it. */
-  async revoked(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
-    intent.deleteSent = false;
-    intent.firstDeleteAtMs = undefined;
-    intent.isHandleCurrent = false;
-    await this.#put(intent, { ...record, phase: 'revoked' }, signal);
+  /** An operator has to decide. Logged once for each reason. */
+  stuck(intent: Intent, reported: ReportReason, text: string): void {
+    const problem: Problem = {
+      reason: reported === 'unproved' || reported === 'restored' ? reported : 'undecidable',
+      text: text.slice(0, maxProblemLength),
+    };
+    const known = intent.state.kind === 'stuck' ? intent.state.problem : begunOf(intent.state)?.problem;
+    if (known?.reason === 'unproved' && problem.reason === 'unproved') return;
+    this.on(intent, { type: 'stuck', ...problem });
+    this.report(intent, known);
   }
 
-  /**
-   * Its storage did not match the request, and was deleted: the record is closed, or kept while a late call may recreate the storage. Then
-   * the next attempt fulfils the same plan, or the volume is revoked a second time if the claim is deleted.
-   */
-  async unfitDeleted(intent: Intent, signal: AbortSignal): Promise<void> {
-    if (needsNoSecondRevoke(intent, this.#nowMs)) await this.closeNow(intent, signal);
-    else await this.revoked(intent, signal);
-  }
-
-  /** It is revoked a second time, by a call that may recreate it. Resolves once that is recorded. */
-  async revokesAgain(intent: Intent, signal: AbortSignal): Promise<void> {
-    await this.#put(intent, { ...intent.record, phase: 'unclear' }, signal);
-  }
-
-  /** The call of the second revoke has created nothing, or was not sent. */
-  foundNothing(intent: Intent): void {
-    if (intent.record.phase === 'unclear') this.#note(intent, { ...intent.record, phase: 'revoked' });
-  }
-
-  /** The storage is not going to be deleted after all. Resolves once that is recorded. */
-  async leaveDelete(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
-    const isLeft = handle !== undefined || record.phase === 'revoked' || record.phase === 'unproved';
-    if (isLeft) await this.#put(intent, { ...record, phase: 'unclear' }, signal);
-  }
-
-  /** It cannot be proved that its storage has had no PersistentVolume. Logged and counted once. Safe to repeat. */
-  unproved(intent: Intent, why: string): void {
-    intent.deleteSent = false;
-    if (intent.record.phase === 'unproved') return;
+  /** Logs and counts that an intent is stuck, unless that is known. @param known - why it was before. */
+  report(intent: Intent, known: Problem | undefined): void {
+    if (intent.state.kind !== 'stuck') return;
     const { logger, metrics } = this.#options;
-    const { claim, volume, handle = intent.foundHandle } = intent.record;
-    const problem = why.slice(0, maxProblemLength);
-    logger.error(
-      { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, handle, problem },
-      'A volume may be kept on purpose, or be left behind: an operator has to decide',
-    );
-    metrics.reported('unproved');
-    this.#note(intent, { ...intent.record, phase: 'unproved', problem, ...(handle !== undefined && { handle }) });
-  }
-
-  /** Nobody but an operator can resolve it. Logged once for each reason: a backend's texts may differ from call to call. */
-  stuck(intent: Intent, reason: ReportReason, text: string): void {
-    const { logger, metrics } = this.#options;
-    const { claim, volume, phase, problem: known } = intent.record;
-    const problem = text.slice(0, maxProblemLength);
-    const isKnown = intent.reportedAs === reason || known === problem;
-    intent.reportedAs = reason;
-    if (!isKnown) {
+    const { reason, text } = intent.state.problem;
+    const isKnown = this.#reported.get(intent) === reason || known?.text === text;
+    this.#reported.set(intent, reason);
+    if (isKnown) return;
+    const { claim, volume } = intent.record;
+    const handle = knownHandle(intent.state);
+    const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, problem: text };
+    if (reason === 'unproved') {
       logger.error(
-        { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, problem },
-        'A volume may be left at the backend and needs an operator',
+        { ...fields, handle },
+        'A volume may be kept on purpose, or be left behind: an operator has to decide',
       );
-      metrics.reported(reason);
-    }
-    if (!isKnown || phase !== 'stuck') this.#note(intent, { ...intent.record, phase: 'stuck', problem });
+    } else logger.error(fields, 'A volume may be left at the backend and needs an operator');
+    metrics.reported(reason);
   }
 
   /** Whether a PersistentVolume of the name has other storage. Safe to repeat. */
@@ -468,7 +463,12 @@ export class Intents {
   /** For how long the storage of a PersistentVolume of this name must stay, in milliseconds. */
   quietInMs(volumeName: string): number {
     const nowMs = this.#nowMs;
-    return Math.max(0, ...this.#open.named(volumeName).map((intent) => quietInMs(intent, nowMs)));
+    return Math.max(0, ...this.#open.named(volumeName).map(({ state }) => quietInMs(state, nowMs)));
+  }
+
+  /** For how long a late call may recreate the storage of a saved volume whose record is closed, in milliseconds; 0: none can. */
+  lateCallsMs(volumeName: string): number {
+    return Math.max(0, callsEndMs(this.#callsOfClosed.get(volumeName) ?? noCalls) - this.#nowMs);
   }
 
   /**
@@ -482,12 +482,9 @@ export class Intents {
     const { claim, volume } = intent.record;
     if (this.#open.get(claim.uid) !== undefined) return;
     const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
-    const { handle: _handle, problem: _problem, noLateCalls: _noLateCalls, ...record } = intent.record;
-    intent.record = { ...record, phase: 'unclear' };
-    this.lateCalls.takenOver(intent); // so the handle does not count as known: that process may have deleted the storage
     try {
       this.#open.add(intent);
-      await this.#options.journal.put(intent.record, signal);
+      await this.onWritten(intent, { type: 'reopened' }, signal);
       logger.warn(
         fields,
         'The record of a volume was closed by another process while it was created: it is recorded again',
@@ -524,21 +521,27 @@ export class Intents {
     this.#wasClosed(intent);
   }
 
-  #wasClosed(intent: Intent): void {
-    if (intent.saveAttempted) this.#mayHaveHadVolume.add(intent.record.claim.uid);
-    this.lateCalls.closed(intent);
+  /** What may still run is expected by the next intent for the same name. */
+  #wasClosed({ record, state }: Intent): void {
+    if (mayBeSaved(state)) this.#mayHaveHadVolume.add(record.claim.uid);
+    const nowMs = this.#nowMs;
+    for (const [name, calls] of this.#callsOfClosed) {
+      if (callsEndMs(calls) > nowMs) break; // those behind it end later, as a rule: thousands may close at the same time
+      this.#callsOfClosed.delete(name);
+    }
+    const { calls } = state.kind === 'stuck' ? state.was : state;
+    if (callsEndMs(calls) > nowMs) this.#callsOfClosed.set(record.volume.name, { ...calls, unread: undefined });
   }
 
   #find(found: FoundIntent): void {
-    const { maxCallMs, logger, metrics, volumeLog } = this.#options;
+    const { logger, metrics, volumeLog } = this.#options;
     const { record, owner } = found;
     const { uid, namespace, name } = record.claim;
     const known = this.#open.get(uid);
-    if (known?.owner === 'own' && known.recorded) return; // of another process that worked beside us
+    const isOwn = known !== undefined && known.state.kind !== 'foreign' && known.state.kind !== 'recording';
+    if (isOwn && begunOf(known.state)?.isShared !== true) return; // of another process that worked beside us
     if (known !== undefined) this.#open.remove(known);
-    const keptUntilMs = known?.recorded === true ? known.keptUntilMs : this.#nowMs + holdMs(maxCallMs);
-    const intent = foundIntent(found, { keptUntilMs, nowMs: this.#nowMs, maxCallMs });
-    if (known !== undefined) this.lateCalls.replaced(known, intent);
+    const intent = foundIntent(found, known?.state.kind === 'recording' ? undefined : known?.state, this.#time);
     this.#open.add(intent);
     if (!isLeftAlone(intent)) volumeLog.extend(intent.since);
     metrics.replayed();
@@ -548,15 +551,37 @@ export class Intents {
     );
   }
 
-  #note(intent: Intent, record: IntentRecord): void {
-    if (this.#open.change(intent, record)) this.#options.journal.note(record);
+  #followUnread(intent: Intent): void {
+    const { calls } = intent.state.kind === 'stuck' ? intent.state.was : intent.state;
+    if (calls.unread === undefined) this.#unread.delete(intent);
+    else this.#unread.add(intent);
   }
 
-  async #put(intent: Intent, record: IntentRecord, signal: AbortSignal): Promise<void> {
-    if (this.#open.change(intent, record)) await this.#options.journal.put(record, signal);
+  #onRead(untilMs: number): void {
+    for (const intent of this.#unread) this.on(intent, { type: 'read', untilMs });
+  }
+
+  #recordOf(intent: Intent): IntentRecord {
+    return recordOf(intent, intent.state, this.#nowMs);
+  }
+
+  #note(intent: Intent, record: IntentRecord): void {
+    if (isSameRecord(record, intent.record)) return;
+    if (this.#open.change(intent, record)) this.#options.journal.note(record);
   }
 
   get #nowMs(): number {
     return this.#options.clock.monotonicMs();
   }
+
+  get #time(): Time {
+    return { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs };
+  }
+}
+
+function isSameRecord(a: IntentRecord, b: IntentRecord): boolean {
+  const { plan, volume, claim, ...fields } = a;
+  const same: Omit<IntentRecord, 'plan' | 'volume' | 'claim'> = b;
+  const keys = ['phase', 'since', 'handle', 'problem', 'nameTaken', 'quietInMs'] as const;
+  return plan === b.plan && volume === b.volume && claim === b.claim && keys.every((key) => fields[key] === same[key]);
 }

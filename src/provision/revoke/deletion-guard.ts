@@ -8,6 +8,7 @@ import { type ClaimWish, claimWish, type ClaimWishOptions, type WishedVolume } f
 import { liveClaim } from '../claim/current-claim.ts';
 import type { ReportReason } from '../intent-journal/journal-metrics.ts';
 import type { Intent } from '../intents/intent.ts';
+import { deletableAtMs, isBeingDeleted, mayBeSaved } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import { type DeletionProof, isNameUnique } from './deletion-proof.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
@@ -29,8 +30,8 @@ export class WantedAgainError extends Error {
   override readonly name = 'WantedAgainError';
 }
 
-/** It is too early: a call of another process may still be under way. */
-class TooEarlyError extends Error {
+/** It is too early: an earlier request may still be under way. */
+export class TooEarlyError extends Error {
   override readonly name = 'TooEarlyError';
 }
 
@@ -46,6 +47,8 @@ export interface DeletionGuardOptions {
 export interface DeletionContext {
   /** The storage is deleted although the claim wants a volume, as it does not match the request. */
   wantedByClaim: boolean;
+  /** The claim exists, and may wait for another volume. */
+  isClaimThere: boolean;
   signal: AbortSignal;
 }
 
@@ -93,22 +96,22 @@ export class DeletionGuard {
     const { signal } = context;
     if (handle === '')
       throw new ReportOnlyError('the storage has no handle by which it could be deleted', 'undecidable');
-    intents.named(intent, handle);
-    await this.#checkOpen(intent, handle, signal);
-    if (intent.reportOnly !== undefined) throw new ReportOnlyError(intent.reportOnly, 'restored');
-    if (intent.owner === 'foreign' || intent.deleteNotBeforeMs > clock.monotonicMs()) {
-      throw new TooEarlyError(
-        'an earlier call or another process may still be creating the storage; it is deleted later',
-      );
+    if (intents.isOpen(intent)) intents.on(intent, { type: 'named', handle });
+    else {
+      await intents.reopen(intent, { handle }, signal);
+      if (intents.isOpen(intent) && !context.wantedByClaim) intents.on(intent, { type: 'unwanted' });
     }
-    if (intent.mayBeSavedUntilMs > clock.monotonicMs()) {
-      throw new TooEarlyError('the API server may still create the PersistentVolume, the storage is deleted later');
+    intents.checkOpen(intent);
+    if (intent.reportOnly !== undefined) throw new ReportOnlyError(intent.reportOnly, 'restored');
+    if (deletableAtMs(intent.state, context.isClaimThere) > clock.monotonicMs()) {
+      throw new TooEarlyError('a request that was sent before may still be carried out; the storage is deleted later');
     }
     // storage that this process has just created, and of which nobody else can know
     const isNew = context.wantedByClaim && isOwnNew(intent);
     if (!isNew) proof.check(intent);
     // a deletion that was sent must be completed: a claim that wants the volume gets another one
-    const wish = context.wantedByClaim || intent.deleteSent ? 'gone' : await this.wish(intent.record, signal);
+    const wish =
+      context.wantedByClaim || isBeingDeleted(intent.state) ? 'gone' : await this.wish(intent.record, signal);
     if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume after all');
     await (isNew ? proof.checkNew(intent, handle, signal) : proof.checkLive(intent, handle, signal));
     // after that read: storage that a PersistentVolume has now belongs to it, and nothing about it is left to decide
@@ -116,8 +119,7 @@ export class DeletionGuard {
     await intents.toDelete(intent, handle, signal);
     signal.throwIfAborted();
     if (!isNew) proof.check(intent, handle);
-    intent.deleteSent = true;
-    intent.firstDeleteAtMs ??= clock.monotonicMs();
+    intents.on(intent, { type: 'delete-sent' });
   }
 
   /** Whether nothing has become known since `beforeDelete` that forbids the deletion. Sends nothing. */
@@ -131,19 +133,12 @@ export class DeletionGuard {
       return false;
     }
   }
-
-  /** A record that was closed meanwhile, while storage was found for it, is written again. @throws when it is not open. */
-  async #checkOpen(intent: Intent, handle: string, signal: AbortSignal): Promise<void> {
-    const { intents } = this.#options;
-    if (!intents.isOpen(intent)) await intents.reopen(intent, { handle }, signal);
-    intents.checkOpen(intent);
-  }
 }
 
 /** Whether nobody has used the storage that the intent's last call has returned. A name that is not unique may be that of older storage. */
-function isOwnNew({ owner, saveAttempted, since, record }: Intent): boolean {
+function isOwnNew({ state, since, record }: Intent): boolean {
   const { volume, claim } = record;
-  return owner === 'own' && !saveAttempted && !Number.isNaN(since) && isNameUnique(volume.name, claim.uid);
+  return !mayBeSaved(state) && !Number.isNaN(since) && isNameUnique(volume.name, claim.uid);
 }
 
 function isClaim({ metadata }: Partial<PersistentVolumeClaim>, name: string): boolean {

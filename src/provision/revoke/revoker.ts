@@ -9,21 +9,26 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { claimReference } from '../claim/claim-fields.ts';
-import { type DeletionGuard, ReportOnlyError, WantedAgainError } from './deletion-guard.ts';
+import type { ClaimWish } from '../claim/claim-wish.ts';
+import { type DeletionGuard, ReportOnlyError, TooEarlyError, WantedAgainError } from './deletion-guard.ts';
 import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
 import { failedReason } from '../event-reasons.ts';
-import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
+import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
 import { uidIndex } from '../cache/informers.ts';
+import { type Intent, type WaitReason, waitReason } from '../intents/intent.ts';
 import {
-  type Intent,
-  keptForMs,
+  begunOf,
+  type Deleting,
+  handleToDelete,
+  isBeingDeleted,
+  isUndone,
   knownHandle,
-  maxProofMs,
-  needsNoSecondRevoke,
+  quietAtMs,
+  type Problem,
+  quietInMs,
   revocableAtMs,
-  type WaitReason,
-  waitReason,
-} from '../intents/intent.ts';
+  type Revoking,
+} from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
@@ -39,10 +44,6 @@ import type { VolumeStore } from '../volume/volume-store.ts';
 const maxWorkers = 1000;
 /** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */
 const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
-/** A backend that has given nothing but final errors for so long is left to an operator, in milliseconds. */
-const refusedMs = 30 * 60_000;
-/** Pause until a record of another process is tried again, in milliseconds. */
-const foreignPauseMs = 10_000;
 /** Pause until a proof whose history is still being read is tried again, in milliseconds. */
 const proofPauseMs = 2000;
 /** How long a deletion may wait for its turn before what was read for its proof is read again, in milliseconds. */
@@ -52,6 +53,8 @@ const wantedPauseMs = 1000;
 
 export interface RevokerOptions {
   intents: Intents;
+  /** How long a call to the backend may take, in milliseconds. */
+  maxCallMs: number;
   guard: DeletionGuard;
   provisioner: Recoverable;
   client: KubeClient;
@@ -72,8 +75,6 @@ export class Revoker {
   readonly #queue: WorkQueue;
   /** The wait of an intent that was logged last. */
   readonly #logged = new WeakMap<Intent, WaitReason | undefined>();
-  /** Those whose first revoke has found nothing: if the second one deletes, that is the deletion that is logged and counted. */
-  readonly #notFound = new WeakSet<Intent>();
   #slots = new Slots(1);
 
   constructor(options: RevokerOptions) {
@@ -83,34 +84,26 @@ export class Revoker {
 
   /** Revokes an intent whose claim does not want its volume any more. Safe to repeat. */
   add(intent: Intent): void {
-    if (!intent.revoking) {
-      this.#options.intents.lateCalls.keepForOthers(intent);
-      intent.pendingSinceMs = undefined;
-      intent.refusedSinceMs = undefined;
-    }
-    intent.revoking = true;
-    this.#queue.add(intent.record.claim.uid);
+    if (intent.state.kind === 'foreign') return; // found again once the other process has been silent for long enough
+    const { uid } = intent.record.claim;
+    const isQueued = isUndone(intent.state) && this.#queue.stateOf(uid).state !== 'absent'; // it keeps its pause
+    this.#options.intents.on(intent, { type: 'unwanted' });
+    if (isUndone(intent.state) && !isQueued) this.#queue.add(uid);
   }
 
   /**
-   * Closes the record of a volume that is saved: now, or once `keptForMs` has passed if a call that was given up, or one of another process,
-   * may still be under way. Such a call could recreate storage that was deleted meanwhile, so while the record is open nothing is deleted.
-   * As with `Intents.close`, the write to its Lease is not awaited. Safe to repeat.
+   * Closes the record of a volume that is saved: now, or later if a call that was given up, or one of another process, may still be under way.
+   * Such a call could recreate storage that was deleted meanwhile, so while the record is open nothing is deleted. As with `Intents.close`,
+   * the write to its Lease is not awaited. Safe to repeat.
    *
    * @returns whether it was closed now.
    */
   closeNowOrAfterLateCalls(intent: Intent): boolean {
     const { intents, clock } = this.#options;
-    if (intent.served) return false;
-    intents.lateCalls.keepForOthers(intent);
-    const waitMs = keptForMs(intent, clock.monotonicMs());
-    if (waitMs <= 0) {
-      intents.close(intent);
-      return true;
-    }
-    intent.served = true;
-    this.#queue.addAfter(intent.record.claim.uid, waitMs);
-    return false;
+    const isDone = intents.on(intent, { type: 'saved' });
+    if (isDone) intents.close(intent);
+    else this.#queue.addAfter(intent.record.claim.uid, quietInMs(intent.state, clock.monotonicMs()));
+    return isDone;
   }
 
   /** The backend is back: what failed is tried again within `withinMs` milliseconds. */
@@ -124,7 +117,7 @@ export class Revoker {
    * @param options.claimWorkers - how many claims are worked on at the same time: at most half as many calls to the backend are made.
    */
   async run({ stop, abort, claimWorkers }: Required<RunOptions> & { claimWorkers: number }): Promise<void> {
-    const { intents, clock, logger } = this.#options;
+    const { clock, logger } = this.#options;
     const count = maxWorkers;
     this.#slots = new Slots(Math.ceil(claimWorkers / 2));
     const sync = (uid: string, signal: AbortSignal): Promise<void> => this.#sync(uid, signal);
@@ -133,7 +126,6 @@ export class Revoker {
       timeoutMs: 0,
       what: 'volume to revoke',
       describe: (uid: string) => this.#describe(uid),
-      minPauseMs: (uid: string) => this.#waitMs(intents.get(uid)),
     };
     await runWorkers({ queue: this.#queue, count, sync, stop, abort, clock, logger, ...rest });
   }
@@ -145,25 +137,18 @@ export class Revoker {
 
   /** @throws for another attempt later. */
   async #sync(uid: string, signal: AbortSignal): Promise<void> {
-    const { intents, clock } = this.#options;
+    const { intents } = this.#options;
     const intent = intents.get(uid);
-    if (intent?.served === true) {
-      const leftMs = keptForMs(intent, clock.monotonicMs());
-      if (leftMs > 0) {
-        this.#queue.addAfter(uid, leftMs); // woken early, such as by the return of the backend
-        return;
-      }
-      intents.close(intent);
-      this.#options.onReleased(uid, 0); // the PersistentVolume may have disappeared meanwhile, such as when an older etcd was restored
+    if (intent === undefined) return;
+    const { state } = intent;
+    if (state.kind === 'saved') {
+      this.#closeSaved(intent);
       return;
     }
-    if (intent?.revoking !== true) return;
-    if (!intent.mayExist) {
+    if (state.kind === 'stuck' && isUndone(state.was)) intents.on(intent, { type: 'unwanted' });
+    if (!isUndone(intent.state) || intent.state.isWorking) return;
+    if (!intent.state.mayExist) {
       await this.#close(intent, signal);
-      return;
-    }
-    if (intent.record.phase === 'unproved') {
-      intent.revoking = false;
       return;
     }
     intents.checkName(uid, intent.record.volume.name);
@@ -173,18 +158,20 @@ export class Revoker {
       return;
     }
     if (await this.#leaveToVolume(intent, signal)) return;
-    const waitMs = this.#waitMs(intent);
-    if (waitMs > 0) {
-      if (intent.owner !== 'foreign') this.#logWait(intent, waitMs);
-      this.#queue.addAfter(uid, waitMs);
-      return;
-    }
     try {
       await this.#revoke(intent, signal);
     } catch (error) {
       this.#reportFailure(intent, error);
       await this.#afterFailure(intent, error, signal);
+    } finally {
+      intents.on(intent, { type: 'work-ended' });
     }
+  }
+
+  #closeSaved(intent: Intent): void {
+    const { onReleased } = this.#options;
+    if (!this.closeNowOrAfterLateCalls(intent)) return; // woken early, such as by the return of the backend
+    onReleased(intent.record.claim.uid, 0); // the PersistentVolume may have disappeared meanwhile, such as when an older etcd was restored
   }
 
   /**
@@ -195,9 +182,9 @@ export class Revoker {
    */
   async #leaveToVolume(intent: Intent, signal: AbortSignal): Promise<boolean> {
     const { volumes, client, provisioner, onReleased } = this.#options;
-    const { phase, volume, claim, plan } = intent.record;
-    const isBegun = phase === 'create' || phase === 'unclear';
-    if (!isBegun || intent.owner === 'foreign' || intent.deleteSent || intent.reportOnly !== undefined) return false;
+    const { volume, claim, plan } = intent.record;
+    const { state } = intent;
+    if (state.kind !== 'revoking' || state.problem !== undefined || intent.reportOnly !== undefined) return false;
     const cached = volumes.get(volume.name);
     if (cached === undefined) return false;
     const present = await wholeVolume(client, cached, signal);
@@ -207,9 +194,10 @@ export class Revoker {
     return true;
   }
 
-  #isItsVolume({ record, foundHandle }: Intent, volume: PersistentVolume): boolean {
+  #isItsVolume({ record, state }: Intent, volume: PersistentVolume): boolean {
     const { provisioner } = this.#options;
-    const { nameTaken = false, claim, handle = foundHandle } = record;
+    const { nameTaken = false, claim } = record;
+    const handle = knownHandle(state);
     if (nameTaken || provisioner.isElsewhere?.(volume) === true || volume.spec.claimRef?.uid !== claim.uid)
       return false;
     const keys = provisioner.storageKeys(volume);
@@ -217,18 +205,20 @@ export class Revoker {
   }
 
   /** How long the revoker must still wait before it sends anything to revoke the intent, in milliseconds; 0 or less: it need not. */
-  #waitMs(intent: Intent | undefined): number {
-    if (intent === undefined) return 0;
-    return intent.owner === 'foreign' ? foreignPauseMs : revocableAtMs(intent) - this.#options.clock.monotonicMs();
+  #revocableInMs(intent: Intent, state: Revoking | Deleting): number {
+    const { provisioner, clock } = this.#options;
+    // what has nothing but its storage is looked for when it is quiet
+    const isHeld = provisioner.release !== undefined && provisioner.holds?.(intent.record.plan) !== false;
+    return revocableAtMs(state, { isClaimThere: this.#hasClaim(intent), isHeld }) - clock.monotonicMs();
   }
 
   /** Logs when storage is deleted, and why that waits; once, however often the backend comes back meanwhile. */
   #logWait(intent: Intent, waitMs: number): void {
-    const { intents, clock, logger } = this.#options;
+    const { maxCallMs, clock, logger } = this.#options;
     const reason = waitReason(intent, clock.monotonicMs());
     if (this.#logged.has(intent) && this.#logged.get(intent) === reason) return;
     this.#logged.set(intent, reason);
-    const times = { afterSeconds: Math.ceil(waitMs / 1000), maxCallSeconds: intents.lateCalls.maxCallMs / 1000 };
+    const times = { afterSeconds: Math.ceil(waitMs / 1000), maxCallSeconds: maxCallMs / 1000 };
     logger.info(
       { ...this.#named(intent), reason, ...times },
       'Storage that no claim wants is deleted once no call or save that was sent can still be carried out',
@@ -237,47 +227,75 @@ export class Revoker {
 
   /** Ends the attempts to save the volume. @returns whether one has succeeded. */
   async #wasSaved(intent: Intent): Promise<boolean> {
-    const { store, intents } = this.#options;
+    const { store } = this.#options;
     const { name } = intent.record.volume;
     if (!store.isUnsaved(name)) return false;
-    if ((await store.abandon(name)) === 'saved') return true;
-    intents.abandoned(intent);
-    return false;
+    return (await store.abandon(name)) === 'saved';
   }
 
   async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
     const { guard, intents, metrics, logger } = this.#options;
-    const { record } = intent;
     const isClaimThere = this.#hasClaim(intent);
     if (isClaimThere) await this.#checkUnwanted(intent, signal); // first: a claim that wants its volume waits for no proof
-    guard.checkRecord(intent);
-    if (!isClaimThere) await this.#checkUnwanted(intent, signal);
-    const isSecond = record.phase === 'revoked';
-    if (isSecond) await intents.revokesAgain(intent, signal);
-    let isDone = true;
+    if (!isUndone(intent.state)) return; // the claim has taken it back
+    const waitMs = this.#revocableInMs(intent, intent.state);
+    try {
+      guard.checkRecord(intent); // before a wait, too: what cannot be proved keeps no other claim waiting for the name
+    } catch (error) {
+      const mayChange = error instanceof ProofPendingError || error instanceof VolumeSeenError;
+      if (waitMs <= 0 || !mayChange) throw error;
+    }
+    const isClaimGone = !isClaimThere && (await this.#checkUnwanted(intent, signal)) === 'gone';
+    if (waitMs > 0) {
+      await this.#wait(intent, { isClaimGone, signal });
+      return;
+    }
+    if (!isUndone(intent.state)) return;
+    intents.on(intent, { type: 'work-begun' });
+    const isLook = handleToDelete(intent.state) === undefined;
+    if (isLook) await intents.onWritten(intent, { type: 'looks' }, signal);
     try {
       await this.#callRevoke(intent, signal);
     } catch (error) {
-      const isFailure = error instanceof ProvisionError;
-      if (isSecond && isFailure && error.state !== 'in-background') intents.foundNothing(intent);
-      if (!isFailure || error.afterUnclear !== 'absent') throw error;
-      isDone = false;
-      this.#notFound.add(intent);
+      if (error instanceof TooEarlyError) {
+        await this.#wait(intent, { isClaimGone, signal });
+        return;
+      }
+      if (!(error instanceof ProvisionError) || error.afterUnclear !== 'absent') throw error;
     }
-    intent.pendingSinceMs = undefined;
-    intent.refusedSinceMs = undefined;
-    if (isDone && (!isSecond || this.#notFound.delete(intent))) {
+    if (isBeingDeleted(intent.state)) {
       metrics.revoked();
       logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
     }
-    await this.#closeOrRevokeAgain(intent, signal);
+    await this.#closeOrGoOn(intent, signal);
+  }
+
+  /** Waits until it is quiet. What is held besides the storage is released once nothing but the storage is left to delete. */
+  async #wait(intent: Intent, { isClaimGone, signal }: { isClaimGone: boolean; signal: AbortSignal }): Promise<void> {
+    const { intents, provisioner, onReleased } = this.#options;
+    const { claim, plan } = intent.record;
+    const hasLooked = isUndone(intent.state) && intent.state.isWorking;
+    if (intent.state.kind === 'revoking') {
+      const isNew = !intent.state.isWaitRecorded;
+      if (isNew) await intents.onWritten(intent, { type: 'waits', isClaimGone }, signal);
+      if (isNew && isUndone(intent.state) && handleToDelete(intent.state) !== undefined)
+        await provisioner.release?.(plan, { signal });
+    }
+    intents.on(intent, { type: 'work-ended' });
+    if (!isUndone(intent.state)) return;
+    const waitMs = this.#revocableInMs(intent, intent.state);
+    const { unread } = intent.state.calls;
+    this.#logWait(intent, waitMs);
+    this.#queue.addAfter(claim.uid, unread === undefined ? Math.max(waitMs, 0) : proofPauseMs);
+    if (hasLooked && this.#hasClaim(intent)) onReleased(claim.uid, 0); // what it wants could not be decided meanwhile
   }
 
   /** @throws {WantedAgainError} when the claim wants the volume, and nothing was deleted yet. */
-  async #checkUnwanted(intent: Intent, signal: AbortSignal): Promise<void> {
-    if (intent.deleteSent) return;
+  async #checkUnwanted(intent: Intent, signal: AbortSignal): Promise<ClaimWish> {
+    if (isBeingDeleted(intent.state)) return 'gone';
     const wish = await this.#options.guard.wish(intent.record, signal);
     if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
+    return wish;
   }
 
   /** Whether the claim is in the cache. */
@@ -285,25 +303,22 @@ export class Revoker {
     return this.#options.claims.byIndex(uidIndex, record.claim.uid).length > 0;
   }
 
-  /**
-   * Nothing is left now. Closes the record, unless a call that creates the storage may still be under way, or may have ended after the first
-   * DeleteVolume was sent, even if a later DeleteVolume has succeeded: then keeps it for a second revoke.
-   */
-  async #closeOrRevokeAgain(intent: Intent, signal: AbortSignal): Promise<void> {
+  /** Nothing is left now. Closes the record, unless a call that creates the storage may still be under way. */
+  async #closeOrGoOn(intent: Intent, signal: AbortSignal): Promise<void> {
     const { intents, provisioner, clock, onReleased } = this.#options;
     const { record } = intent;
     const { uid } = record.claim;
-    if (needsNoSecondRevoke(intent, clock.monotonicMs())) {
+    if (await intents.onWritten(intent, { type: 'gone', isWanted: false }, signal)) {
       await this.#close(intent, signal);
       return;
     }
     await provisioner.release?.(record.plan, { signal });
-    await intents.revoked(intent, signal);
-    const waitMs = Math.max(0, intent.lateUntilMs - clock.monotonicMs());
+    intents.on(intent, { type: 'work-ended' });
+    const begun = begunOf(intent.state);
+    const waitMs = begun === undefined ? 0 : Math.max(0, quietAtMs(begun) - clock.monotonicMs());
     this.#logWait(intent, waitMs);
-    this.#queue.addAfter(uid, waitMs);
-    // a claim that wants a volume need not wait for the second revoke
-    if (this.#hasClaim(intent)) onReleased(uid, 0);
+    this.#queue.addAfter(uid, Math.min(waitMs, pauses.maxMs));
+    if (this.#hasClaim(intent)) onReleased(uid, 0); // one that wants a volume need not wait
   }
 
   /** Calls the backend, in a slot that it gives up while it waits for a proof. */
@@ -317,7 +332,7 @@ export class Revoker {
         provisioner.revoke(plan, {
           signal,
           permit,
-          handle: knownHandle(intent),
+          handle: isUndone(intent.state) ? handleToDelete(intent.state) : undefined,
           beforeDelete: (found) => this.#proveDeletion(intent, found, signal),
         }),
       );
@@ -334,8 +349,8 @@ export class Revoker {
     const { guard, clock } = this.#options;
     let provedAtMs = -Infinity;
     const prove = async (): Promise<void> => {
-      await guard.beforeDelete(intent, found, { wantedByClaim: false, signal });
-      intent.pendingSinceMs = undefined;
+      const isClaimThere = this.#hasClaim(intent);
+      await guard.beforeDelete(intent, found, { wantedByClaim: false, isClaimThere, signal });
       provedAtMs = clock.monotonicMs();
     };
     await this.#slots.without(prove);
@@ -349,77 +364,44 @@ export class Revoker {
     signal.throwIfAborted();
     const { uid } = intent.record.claim;
     if (error instanceof WantedAgainError) {
-      await intents.leaveDelete(intent, signal);
       if (!this.#hasClaim(intent)) throw error; // the cache is behind, the claim cannot be synced yet
-      intent.revoking = false;
+      await intents.onWritten(intent, { type: 'wanted' }, signal);
       onReleased(uid, wantedPauseMs);
-      return;
-    }
-    const isPending = error instanceof ProofPendingError || error instanceof NotReachedError;
-    if (error instanceof ProvisionError) intent.pendingSinceMs = undefined; // the backend was called: nothing was waited for
-    if (isPending && this.#mayWait(intent)) {
-      this.#queue.addAfter(uid, proofPauseMs);
-      return;
-    }
-    if (error instanceof VolumeSeenError) {
-      await this.#afterVolume(intent, error, signal);
-      return;
-    }
-    if (isPending || error instanceof UnprovedError) {
-      await this.#unproved(intent, error.message, signal);
-      return;
-    }
-    if (error instanceof VolumeExistsError && error.holdsStorage) {
+    } else if (error instanceof ProofPendingError || error instanceof NotReachedError) {
+      const known = begunOf(intent.state)?.problem;
+      intents.on(intent, { type: 'proof-pending', text: error.message });
+      if (intent.state.kind === 'stuck') await this.#stuck(intent, known, signal);
+      else this.#queue.addAfter(uid, proofPauseMs);
+    } else if (error instanceof VolumeSeenError) await this.#afterVolume(intent, error, signal);
+    else if (error instanceof UnprovedError) await this.#unproved(intent, error.message, signal);
+    else if (error instanceof VolumeExistsError && error.holdsStorage) {
       logger.warn(
         { ...this.#named(intent), err: error },
         'The storage is not deleted: a PersistentVolume refers to it',
       );
       await this.#close(intent, signal);
-      return;
-    }
-    if (error instanceof VolumeExistsError || error instanceof ReportOnlyError) {
-      const reason = error instanceof ReportOnlyError ? error.reason : 'undecidable';
-      this.#stuck(intent, reason, error.message);
-      return;
-    }
-    if (!(error instanceof ProvisionError)) throw error;
-    // in the phase `delete` it was the deletion that failed, which creates nothing
-    if (error.state === 'in-background' && intent.record.phase !== 'delete') {
-      intents.unclear(intent);
-      if (!this.#hasClaim(intent)) intents.lateCalls.awaitOwn(intent); // a claim that exists would wait, too
-    }
-    if (error.afterUnclear === 'absent-if-repeated' && intents.noRoom(intent)) {
-      await this.#closeOrRevokeAgain(intent, signal);
-      return;
-    }
-    const isUndecided = error.afterUnclear === 'undecidable' || this.#isRefusedForLong(intent, error);
-    if (isUndecided && intent.record.phase === 'revoked') {
-      this.#reportDeletedOnce(intent, error);
-      await this.#close(intent, signal);
-      return;
-    }
-    if (isUndecided) {
-      this.#stuck(intent, 'undecidable', error.message);
-      return;
-    }
-    throw error;
+    } else if (error instanceof VolumeExistsError || error instanceof ReportOnlyError) {
+      intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
+      this.#queue.addAfter(uid, pauses.maxMs);
+    } else if (error instanceof ProvisionError) await this.#afterRefusal(intent, error, signal);
+    else throw error;
   }
 
-  /** It was deleted, and cannot be revoked a second time, such as without its Secret: nothing is left that could be retried. */
-  #reportDeletedOnce(intent: Intent, error: Error): void {
-    const { metrics, logger } = this.#options;
-    metrics.reported('undecidable');
-    logger.warn(
-      { ...this.#named(intent), err: error },
-      'A deleted volume cannot be revoked a second time: if a late call has created it again, audit shows it as unexplained',
-    );
-  }
-
-  /** Whether a proof that could not be read yet may still come. */
-  #mayWait(intent: Intent): boolean {
-    const nowMs = this.#options.clock.monotonicMs();
-    intent.pendingSinceMs ??= nowMs;
-    return nowMs - intent.pendingSinceMs < maxProofMs;
+  /** The backend has not done it. @throws the error for another attempt later. */
+  async #afterRefusal(intent: Intent, error: ProvisionError, signal: AbortSignal): Promise<void> {
+    const { intents } = this.#options;
+    const { state, afterUnclear, message: text } = error;
+    if (state === 'in-background') intents.unclear(intent);
+    if (afterUnclear === 'absent-if-repeated' && intents.on(intent, { type: 'no-room' })) {
+      await this.#closeOrGoOn(intent, signal);
+      return;
+    }
+    const isUndecidable = afterUnclear === 'undecidable';
+    if (!isUndecidable && state !== 'finished' && state !== 'reschedule') throw error;
+    const known = begunOf(intent.state)?.problem;
+    intents.on(intent, { type: 'refused', text, isUndecidable });
+    if (intent.state.kind !== 'stuck') throw error;
+    await this.#stuck(intent, known, signal);
   }
 
   /**
@@ -440,42 +422,45 @@ export class Revoker {
         policy: volume.policy,
         phase: volume.phase,
       };
-      logger.info(
-        fields,
-        'The PersistentVolume of a deleted claim was removed by others: its storage is left as it is',
-      );
+      // a later call may have created another one, after the storage of that volume was deleted
+      if (knownHandle(intent.state) === undefined && begunOf(intent.state)?.isUnclear === true) {
+        logger.warn(
+          fields,
+          'The PersistentVolume of a deleted claim was removed by others, and a call without a clear result may have created a second volume',
+        );
+      } else
+        logger.info(
+          fields,
+          'The PersistentVolume of a deleted claim was removed by others: its storage is left as it is',
+        );
     }
     await this.#close(intent, signal);
   }
 
   /** As `#isItsVolume`, for a volume that is gone. Without a known handle it may be that of another instance, which uses the same names. */
-  #wasItsVolume({ record, foundHandle }: Intent, { claimUids, storageKeys }: SeenVolume): boolean {
+  #wasItsVolume({ record, state }: Intent, { claimUids, storageKeys }: SeenVolume): boolean {
     const { provisioner } = this.#options;
-    const { nameTaken = false, claim, handle = foundHandle } = record;
+    const { nameTaken = false, claim } = record;
+    const handle = knownHandle(state);
     if (nameTaken || !claimUids.has(claim.uid)) return false;
     if (handle === undefined) return storageKeys.size > 0 && provisioner.isElsewhere === undefined;
     return storageKeys.has(provisioner.handleKey(handle));
   }
 
-  /** The sources of a volume that is no longer being created are free; a claim that wants it again gets it. */
   async #unproved(intent: Intent, why: string, signal: AbortSignal): Promise<void> {
-    const { intents, provisioner, onReleased } = this.#options;
-    await provisioner.release?.(intent.record.plan, { signal });
-    const mayBeDeleting = intent.deleteSent; // a DeleteVolume that timed out could remove what the claim gets
-    intents.unproved(intent, why);
-    intent.revoking = false;
-    if (this.#hasClaim(intent) && !mayBeDeleting) onReleased(intent.record.claim.uid, 0);
+    const mayBeDeleting = isBeingDeleted(intent.state); // a DeleteVolume that timed out could remove what the claim gets
+    const known = begunOf(intent.state)?.problem;
+    this.#options.intents.on(intent, { type: 'stuck', reason: 'unproved', text: why });
+    await this.#stuck(intent, known, signal);
+    if (this.#hasClaim(intent) && !mayBeDeleting) this.#options.onReleased(intent.record.claim.uid, 0);
   }
 
-  /**
-   * Whether the backend neither creates the volume, which would be deleted then, nor reports that there is none. An earlier attempt may
-   * have left it. What is being deleted is known to exist, and needs no decision.
-   */
-  #isRefusedForLong(intent: Intent, { state }: ProvisionError): boolean {
-    const nowMs = this.#options.clock.monotonicMs();
-    const isRefused = (state === 'finished' || state === 'reschedule') && intent.record.phase !== 'delete';
-    intent.refusedSinceMs = isRefused ? (intent.refusedSinceMs ?? nowMs) : undefined;
-    return nowMs - (intent.refusedSinceMs ?? nowMs) >= refusedMs;
+  /** An operator decides. The sources of what may be kept on purpose are free; what cannot be decided is tried rarely. */
+  async #stuck(intent: Intent, known: Problem | undefined, signal: AbortSignal): Promise<void> {
+    const { intents, provisioner } = this.#options;
+    intents.report(intent, known);
+    if (intent.record.phase === 'unproved') await provisioner.release?.(intent.record.plan, { signal });
+    else this.#queue.addAfter(intent.record.claim.uid, pauses.maxMs);
   }
 
   /** A claim that still exists gets no new volume before this one is deleted. */
@@ -488,11 +473,6 @@ export class Revoker {
     const { name } = intent.record.volume;
     const message = `The former volume ${name} is not deleted yet: ${error.message}`;
     recorder.event(claimReference(claim), 'Warning', failedReason, message);
-  }
-
-  #stuck(intent: Intent, reason: ReportReason, problem: string): void {
-    this.#options.intents.stuck(intent, reason, problem);
-    this.#queue.addAfter(intent.record.claim.uid, pauses.maxMs);
   }
 
   /** Nothing is left of it, or a PersistentVolume stands for it. */

@@ -6,6 +6,7 @@ import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { ClaimWish } from '../claim/claim-wish.ts';
 import type { DeletionGuard } from '../revoke/deletion-guard.ts';
 import type { Intent } from '../intents/intent.ts';
+import { mayBeSaved } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume } from '../objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
@@ -50,7 +51,7 @@ export class SaveGuard implements SaveHooks {
   ): Promise<{ found: PersistentVolume } | UnsavedVolume> {
     const intent = this.#intentOf(volume);
     if (intent === undefined) return this.#findSaved(volume, 'its record was closed meanwhile', signal);
-    if (!intent.saveSent) return { intent, permit: undefined };
+    if (!mayBeSaved(intent.state)) return { intent, permit: undefined };
     const { clock } = this.#options;
     const beganAt = momentOf(clock);
     const wish = await this.#wish(intent, signal);
@@ -63,13 +64,11 @@ export class SaveGuard implements SaveHooks {
   /** The API server may carry the request out even if no response arrives. */
   beginSave({ intent, permit }: UnsavedVolume): SaveAttempt {
     const { intents } = this.#options;
-    intents.sendsSave(intent);
+    intents.on(intent, { type: 'save-sent' });
     return {
       permit,
       recheck: () => intents.checkOwned(intent),
-      rejected: () => {
-        intent.unclearSaves--;
-      },
+      ended: (isClear) => void intents.on(intent, { type: 'save-ended', isClear }),
     };
   }
 
@@ -80,15 +79,8 @@ export class SaveGuard implements SaveHooks {
     if (intent !== undefined) this.#options.revoker.closeNowOrAfterLateCalls(intent);
   }
 
-  /** The volume could not be saved: a request without a clear response may still be carried out. */
-  unsaved(volume: PersistentVolume): void {
-    const intent = this.#intentOf(volume);
-    if (intent !== undefined) this.#options.intents.abandoned(intent);
-  }
-
   /** The store has given the volume up: the claim is synced again. */
   dropped(volume: PersistentVolume): void {
-    this.unsaved(volume);
     this.#options.claimQueue.addRateLimited(claimUidOf(volume));
   }
 

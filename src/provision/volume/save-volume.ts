@@ -28,8 +28,8 @@ export interface SaveAttempt {
   permit: Permit | undefined;
   /** To be called after a pause, before it is sent. @throws {VolumeAbandonedError} when it must not be sent any more. */
   recheck: () => void;
-  /** To be called when it has certainly created nothing, and cannot any more. */
-  rejected: () => void;
+  /** To be called when it has ended. @param isClear - it has created nothing that was not returned, and cannot any more. */
+  ended: (isClear: boolean) => void;
 }
 
 /** A volume that the next request may create, and the intent in which that request is counted. An earlier request may have created it already. */
@@ -102,15 +102,15 @@ export async function savePersistentVolume(parts: SaveParts, volume: PersistentV
   let stored: PersistentVolume;
   if (earlier?.found !== undefined) stored = checked(earlier.found, parts, volume);
   else {
-    const { permit, recheck, rejected } = (earlier && hooks?.beginSave(earlier)) ?? {};
+    const { permit, recheck, ended } = (earlier && hooks?.beginSave(earlier)) ?? {};
     call.onSend();
     try {
       stored = await client.create(persistentVolumes, volume, { signal, permit, recheck });
+      ended?.(true);
     } catch (error) {
-      if (error instanceof VolumeAbandonedError || isNotCarriedOut(error)) {
-        rejected?.();
-        call.onRejected();
-      }
+      const isRejected = error instanceof VolumeAbandonedError || isNotCarriedOut(error);
+      ended?.(isRejected);
+      if (isRejected) call.onRejected();
       if (!(error instanceof AlreadyExistsError)) throw error;
       const existing = await storedVolume(client, volume.metadata.name, signal);
       if (existing === undefined) throw error; // gone again: the next attempt creates it

@@ -252,7 +252,7 @@ describe('the status page', () => {
 
   test('says what is waited for deliberately, and until when', async () => {
     const { work, ...rest } = statusReport([
-      reportedClaim(1, { step: 'idle', wait: { reason: 'second-revoke', endsInMs: 41_000 } }),
+      reportedClaim(1, { step: 'idle', wait: { reason: 'late-save', endsInMs: 41_000 } }),
     ]);
     assert.ok(work !== undefined);
     const waits = work.waits.map((wait) =>
@@ -277,7 +277,7 @@ describe('the status page', () => {
     assert.match(page, /record of another process<td class="n">1<td>once it is closed, or silent for 30 s/);
     assert.match(
       page,
-      /not queued<\/b><p class="e">a former attempt is undone first, [^<]*second revoke[^<]*\(ends in 41 s\)/,
+      /not queued<\/b><p class="e">a former attempt is undone first, [^<]*late save[^<]*\(ends in 41 s\)/,
     );
     assert.match(
       page,

@@ -52,7 +52,7 @@ async function save(rig: Rig): Promise<boolean> {
       recentlySaved: { add: () => undefined },
       saveHooks: () => ({
         findEarlierSave: () => Promise.resolve({ intent, permit: undefined }),
-        beginSave: () => ({ permit: undefined, recheck: () => undefined, rejected: () => undefined }),
+        beginSave: () => ({ permit: undefined, recheck: () => undefined, ended: () => undefined }),
         saved: (it) => saved.push(it),
         taken: unexpected,
         dropped: unexpected,

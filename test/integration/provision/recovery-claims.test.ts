@@ -111,52 +111,41 @@ describe('a claim that is deleted while its volume may be in progress', () => {
     assert.equal(backend.storage.size, 1);
     assert.deepEqual(seen.open, { ...noRecords(), unclear: 1 });
     rig.deleteClaim();
-    await scene.closedAfterSecondLook();
+    await scene.undone();
     await rig.settle();
     await rig.stop();
-    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    assert.deepEqual(backend.deleted, [handle]);
     assert.equal(backend.storage.size, 0);
     assert.deepEqual(rig.volumes, []);
     assert.deepEqual(rig.writes, []);
     assert.equal(backend.fulfils.length, 1, 'the way to undo is revoke, not another attempt');
-    const revoke = { plan: backend.plans[0], handle: undefined };
-    assert.deepEqual(backend.revokes, [revoke, revoke], 'the second revoke finds what a late call has made');
-    assert.equal(backend.released.length, 2);
-    assert.deepEqual(journal.writes, [
-      'put create',
-      'put delete',
-      'put revoked',
-      'put unclear',
-      'put delete',
-      'remove',
-    ]);
+    assert.deepEqual(backend.revokes, [{ plan: backend.plans[0], handle: undefined }]);
+    assert.equal(backend.released.length, 1);
+    assert.deepEqual(journal.writes, ['put create', 'put revoke', 'put unclear', 'put delete', 'remove']);
     assert.equal(seen.revoked, 1);
   });
 
-  for (const { title, earlier, namesStorage = true, deleted, calls } of [
-    { title: 'is deleted once, by the handle that came back', deleted: 1, calls: ['handle'] },
+  for (const { title, earlier, namesStorage = true, isLate = false, calls } of [
+    { title: 'is deleted once, by the handle that came back', calls: ['handle'] },
     {
       title: 'is looked for, and deleted once, where the provisioner has not named it',
       namesStorage: false,
-      deleted: 1,
       calls: ['look'],
     },
     {
-      title: 'is deleted once more when an earlier call that had no clear result can no longer run',
+      title: 'is deleted once when an earlier call that had no clear result can no longer run',
       earlier: unclear(),
-      deleted: 2,
-      calls: ['handle', 'look'],
+      isLate: true,
+      calls: ['handle'],
     },
     {
       title: 'is deleted once after an earlier call that was never sent',
       earlier: neverSent(),
-      deleted: 1,
       calls: ['handle'],
     },
     {
       title: 'is deleted once after an earlier call that certainly made nothing',
       earlier: final(),
-      deleted: 1,
       calls: ['handle'],
     },
   ]) {
@@ -181,14 +170,14 @@ describe('a claim that is deleted while its volume may be in progress', () => {
       rig.deleteClaim();
       await rig.until('the cache without the claim', () => rig.claimInCache('a') === undefined);
       answer.resolve(undefined);
-      if (deleted === 2) await scene.closedAfterSecondLook();
+      if (isLate) await scene.undone();
       else await scene.closed(); // no time passes
-      assert.deepEqual(backend.deleted, [handle, `${handle}-2`].slice(0, deleted));
+      assert.deepEqual(backend.deleted, [handle]);
       assert.deepEqual(
         backend.revokes.map((call) => (call.handle === undefined ? 'look' : 'handle')),
         calls,
       );
-      assert.equal(journal.writes.includes('put revoked'), deleted === 2);
+      assert.equal(journal.writes.includes('put revoke'), isLate);
       assert.equal(scene.seen.revoked, 1);
       const saves = rig.wire.requests.filter(
         ({ method, path }) => method === 'POST' && path.includes('/persistentvolumes'),
@@ -293,8 +282,8 @@ describe('a claim that is deleted while its volume may be in progress', () => {
     assert.equal(backend.fulfils.at(-1)?.mayExist, true);
     assert.equal(journal.records.size, 1, 'the first attempt may have left a volume');
     rig.deleteClaim();
-    await scene.closedAfterSecondLook();
-    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    await scene.undone();
+    assert.deepEqual(backend.deleted, [handle]);
   });
 
   test('after a first failure that is final has nothing to be undone', async () => {
@@ -321,8 +310,8 @@ describe('a claim that is deleted while its volume may be in progress', () => {
     await scene.passUntil('giving up', () => rig.log.some(({ message }) => message.includes('giving up')));
     assert.equal(scene.journal.records.size, 1);
     rig.deleteClaim();
-    await scene.closedAfterSecondLook();
-    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    await scene.undone();
+    assert.deepEqual(backend.deleted, [handle]);
   });
 
   test('is undone, too, when it is deleted during the attempt after which it is given up', async () => {
@@ -342,8 +331,8 @@ describe('a claim that is deleted while its volume may be in progress', () => {
     rig.deleteClaim();
     await rig.until('the deletion', () => rig.claimInCache('a') === undefined);
     attempt.reject(unclear());
-    await scene.closedAfterSecondLook();
-    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    await scene.undone();
+    assert.deepEqual(backend.deleted, [handle]);
   });
 });
 
@@ -362,16 +351,16 @@ describe('a claim that does not want its volume any more', () => {
       backend.fulfilSteps.push(lateAnswer(backend));
       await rig.start();
       rig.changeClaim('a', change.metadata ?? {}, change.spec);
-      await scene.closedAfterSecondLook();
+      await scene.undone();
       await rig.settle();
-      assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+      assert.deepEqual(backend.deleted, [handle]);
       assert.deepEqual(rig.volumes, []);
       assert.equal(backend.plans.length, 1);
     });
   }
 
   for (const { title, isLate, plans } of [
-    { title: 'gets it after it was deleted, as it was planned', isLate: false, plans: 1 },
+    { title: 'gets it at once, as it was planned, while a late call may make it', isLate: false, plans: 1 },
     {
       title: 'gets another one, planned anew, once no late call can make the former one again',
       isLate: true,
@@ -381,21 +370,21 @@ describe('a claim that does not want its volume any more', () => {
     test(`as another node was selected, and then the former one, ${title}`, async () => {
       const scene = await recoveryScene({ class: { parameters: { of: 'before' } } });
       await using rig = scene.rig;
-      const { backend, handle, journal, uid } = scene;
+      const { backend, handle, journal, seen } = scene;
       let isOurs = true;
       backend.shouldProvision = () => isOurs;
       backend.fulfilSteps.push(lateAnswer(backend));
       await rig.start();
       isOurs = false;
       rig.touchClaim();
-      if (isLate) await scene.closedAfterSecondLook();
-      else await rig.until('the deletion', () => journal.records.get(uid)?.phase === 'revoked');
-      assert.deepEqual(backend.deleted, isLate ? [handle, `${handle}-2`] : [handle]);
+      if (isLate) await scene.undone();
+      else await rig.until('the wait', () => seen.waiting().get('earlier-call') === 1);
+      assert.deepEqual(backend.deleted, isLate ? [handle] : []);
       isOurs = true;
       rig.touchClaim();
       await rig.until('another volume', () => rig.volumes.length === 1);
       assert.equal(backend.plans.length, plans);
-      assert.equal(rig.volumes[0]?.spec.csi?.volumeHandle, `${handle}-${isLate ? 3 : 2}`);
+      assert.equal(rig.volumes[0]?.spec.csi?.volumeHandle, isLate ? `${handle}-2` : handle);
       await scene.passUntil('the record to be closed', () => journal.records.size === 0);
       assert.equal(backend.storage.size, 1, 'nothing of it is deleted any more');
     });
@@ -418,10 +407,11 @@ describe('a claim that does not want its volume any more', () => {
   });
 });
 
-test('what a volume is made from counts as in use while it may be in progress, claim or no claim', async () => {
+test('what a volume is made from counts as in use until its storage is known, which is found out at once, claim or no claim', async () => {
   const scene = await recoveryScene();
   await using rig = scene.rig;
-  const { backend, passPause } = scene;
+  const { backend, journal, passPause, uid } = scene;
+  backend.hasSource = true;
   const inUse = (): unknown[] => [...rig.controller.openPlans()];
   backend.fulfilSteps.push(lateAnswer(backend), final());
   backend.revokeSteps.push(unclear('busy'));
@@ -432,8 +422,13 @@ test('what a volume is made from counts as in use while it may be in progress, c
   rig.deleteClaim();
   await rig.until('a try to undo it', () => backend.revokes.length === 1);
   assert.deepEqual(inUse(), backend.plans);
-  await scene.passUntil('the end', () => inUse().length === 0);
-  assert.equal(backend.deleted.length, 1);
+  await scene.passUntil('the storage to be known', () => inUse().length === 0);
+  assert.deepEqual([backend.revokes.length, backend.released], [2, backend.plans]);
+  const { phase, handle } = journal.records.get(uid) ?? {};
+  assert.deepEqual([phase, handle], ['revoke', scene.handle], 'recorded before what is held is released');
+  assert.deepEqual(backend.deleted, []);
+  await scene.undone();
+  assert.deepEqual(backend.deleted, [scene.handle]);
 });
 
 test('a node that goes while a volume may be in progress has no say: nothing is planned anew', async () => {
@@ -530,10 +525,10 @@ describe('what cannot be found out', () => {
     backend.revokeSteps.push(undecidable(), undecidable());
     await rig.start();
     rig.deleteClaim();
-    await rig.until('the record to be stuck', () => seen.open.stuck === 1);
-    await clock.advance(299_999);
+    await scene.passUntil('the record to be stuck', () => seen.open.stuck === 1);
+    await clock.advance(299_000 - 1);
     assert.equal(backend.revokes.length, 1);
-    await clock.advance(1);
+    await clock.advance(1001);
     await rig.until('another try', () => backend.revokes.length === 2);
     assert.deepEqual(seen.reported, ['undecidable']);
     assert.deepEqual(backend.deleted, []);
@@ -612,7 +607,7 @@ describe('a class that changes while a volume may be in progress', () => {
     rig.api.delete(resource.classes, { name: 'c1' });
     await rig.until('the cache', () => rig.classInCache('c1') === undefined);
     rig.deleteClaim();
-    await scene.closedAfterSecondLook();
-    assert.deepEqual(backend.deleted, [handle, `${handle}-2`]);
+    await scene.undone();
+    assert.deepEqual(backend.deleted, [handle]);
   });
 });

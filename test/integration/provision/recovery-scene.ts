@@ -13,7 +13,7 @@ import { ScriptedBackend } from './scripted-backend.ts';
 /** How long a call may take, in milliseconds. As 1.5 times this is over a minute, nothing is deleted for a minute after a take-over. */
 export const maxCallMs = 60_000;
 
-/** After which a late call has come to its end, in milliseconds: then the second revoke is due. */
+/** After which a late call has come to its end, in milliseconds: then what no claim wants is deleted. */
 export const lateMs = 1.5 * maxCallMs;
 
 /** How long requests may take in real time before the clock goes on, in milliseconds. */
@@ -85,16 +85,10 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
     },
     passUntil,
     pass,
-    /** Lets time pass until nothing is recorded any more, which after a deletion may take a second revoke. */
+    /** Lets time pass until nothing is recorded any more. */
     undone: () => passUntil('the record to be closed', () => journal.records.size === 0),
     /** Waits until nothing is recorded any more. */
     closed: () => rig.until('the record to be closed', () => journal.records.size === 0),
-    /** Waits until the storage was deleted, and until it was revoked a second time when no late call can make it again. */
-    closedAfterSecondLook: async (): Promise<void> => {
-      await rig.until('the storage to be deleted', () => journal.records.get(uid)?.phase === 'revoked');
-      await clock.advance(1.5 * maxCallMs);
-      await rig.until('the record to be closed', () => journal.records.size === 0);
-    },
     /** Lets time pass until no call of an earlier process can be under way, and waits as `closed`. */
     closedInTime: async (): Promise<void> => {
       await clock.advance(maxCallMs);

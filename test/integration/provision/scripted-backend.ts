@@ -38,6 +38,8 @@ export class ScriptedBackend implements Recoverable {
   otherwiseRevoke: RevokeStep = (plan, context) => this.undo(plan, context);
   declare shouldProvision?: NonNullable<Recoverable['shouldProvision']>;
   declare isElsewhere?: NonNullable<Recoverable['isElsewhere']>;
+  /** Whether each plan has a source, which is held until it is released. */
+  hasSource = false;
   /** Whether `fulfil` names the storage as soon as it is made. */
   namesStorage = true;
   /** How often each name was made. */
@@ -113,6 +115,10 @@ export class ScriptedBackend implements Recoverable {
 
   handleKey(handle: string): string {
     return handle;
+  }
+
+  holds(): boolean {
+    return this.hasSource;
   }
 
   release(plan: Plan, _context: ProvisionContext): Promise<void> {

@@ -311,18 +311,14 @@ const elsewhere: Partial<Record<ClaimReason | VolumeReason, { file: string; titl
   },
   'late-save': {
     file: 'recovery-found.test.ts',
-    title: 'if the request for its PersistentVolume may still be carried out',
+    title: 'such as where the PersistentVolume may still be created',
   },
   proof: { file: 'recovery-history.test.ts', title: 'the version of a record that another process has left' },
-  'second-revoke': {
-    file: 'recovery-second-revoke.test.ts',
-    title: 'is revoked a second time at 1.5 times the timeout',
-  },
   'in-background': { file: 'claim-failures.test.ts', title: 'an attempt that goes on in the background is repeated' },
   'no-change': { file: 'claim-failures.test.ts', title: 'gets the claims that failed meanwhile within a second' },
   reschedule: { file: 'claim-failures.test.ts', title: 'the node is taken off the claim, whole and conditional' },
   'earlier-call': {
-    file: 'recovery-second-revoke.test.ts',
+    file: 'recovery-late-calls.test.ts',
     title: 'is reclaimed once a call that was given up must have ended',
   },
   'shared-storage': {

@@ -4,7 +4,15 @@ import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import { ControllerStatus, type ControllerStatusParts } from '../../../src/provision/controller-status.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
-import { type Intent, lateSaveMs, maxProofMs, newIntent } from '../../../src/provision/intents/intent.ts';
+import { type Calls, noCalls, noSaves } from '../../../src/provision/intents/earlier-requests.ts';
+import { type Intent, newIntent } from '../../../src/provision/intents/intent.ts';
+import {
+  anythingSent,
+  deleting,
+  type IntentState,
+  maxProofMs,
+  revoking,
+} from '../../../src/provision/intents/intent-state.ts';
 import type { StorageClass } from '../../../src/provision/objects.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { makeClaim, makeVolume } from './claims-and-volumes.ts';
@@ -167,26 +175,48 @@ describe('ControllerStatus', () => {
     phase,
     createdAt: '2026-11-20T09:00:00Z',
   });
-  const waits: [string, IntentRecord['phase'], (nowMs: number) => Partial<Intent>, string, number | undefined][] = [
-    ['a taken-over record', 'unclear', (now) => ({ deleteNotBeforeMs: now + 9000 }), 'earlier-call', 9000],
-    ['a saved volume', 'create', (now) => ({ served: true, keptUntilMs: now + 7000 }), 'earlier-call', 7000],
+  const callsUntil = (endMs: number): Calls => ({ ...noCalls, sinceMs: 0, endMs });
+  const storage = { handle: 'h', isCurrent: true };
+  const waits: [string, (nowMs: number) => IntentState, string, number | undefined][] = [
+    ['a call that was given up', (now) => revoking(anythingSent(callsUntil(now + 9000))), 'earlier-call', 9000],
+    ['a saved volume', (now) => ({ kind: 'saved', calls: callsUntil(now + 7000) }), 'earlier-call', 7000],
     [
-      'an unread call',
-      'create',
-      (now) => ({ served: true, unread: { firstMs: now, lastMs: now } }),
+      'an unread call of a saved volume',
+      (now) => ({ kind: 'saved', calls: { ...noCalls, unread: { firstMs: now, lastMs: now } } }),
       'earlier-call',
       60_000,
     ],
-    ['a foreign record', 'create', () => ({ owner: 'foreign' }), 'other-process', undefined],
-    ['a late save', 'create', (now) => ({ mayBeSavedUntilMs: now + lateSaveMs }), 'late-save', lateSaveMs],
-    ['a proof', 'create', (now) => ({ pendingSinceMs: now }), 'proof', maxProofMs],
-    ['a second revoke', 'revoked', (now) => ({ lateUntilMs: now + 3000 }), 'second-revoke', 3000],
+    [
+      'an unread call',
+      (now) => revoking(anythingSent({ ...noCalls, unread: { firstMs: now, lastMs: now } })),
+      'earlier-call',
+      undefined,
+    ],
+    [
+      'a deletion of another process',
+      (now) => deleting(anythingSent(noCalls), { storage, isLast: true, isSent: true, notBeforeMs: now + 3000 }),
+      'earlier-call',
+      3000,
+    ],
+    [
+      'a foreign record',
+      () => ({ kind: 'foreign', calls: noCalls, isUnclear: false, problem: undefined }),
+      'other-process',
+      undefined,
+    ],
+    [
+      'a late save',
+      (now) => revoking({ ...anythingSent(noCalls), saves: { ...noSaves, endMs: now + 65_000 } }),
+      'late-save',
+      65_000,
+    ],
+    ['a proof', (now) => ({ ...revoking(anythingSent(noCalls)), proofSinceMs: now }), 'proof', maxProofMs],
   ];
-  for (const [name, phase, changes, reason, endsInMs] of waits) {
+  for (const [name, stateAt, reason, endsInMs] of waits) {
     test(`${name} that is waited for is said with its end, of the record and of the claim`, () => {
-      const intent: Intent = newIntent(record(phase));
+      const intent: Intent = newIntent(record('create'));
       const { clock, status } = setUp({ intents: () => [intent], intentOf: () => intent, claims: () => claims(1) });
-      Object.assign(intent, { revoking: true, ...changes(clock.monotonicMs()) });
+      intent.state = stateAt(clock.monotonicMs());
       assert.deepEqual([...status.openIntents()][0]?.wait, { reason, endsInMs });
       assert.deepEqual([...status.waitingClaims()][0]?.wait, { reason, endsInMs });
     });

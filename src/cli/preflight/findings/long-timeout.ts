@@ -1,6 +1,6 @@
 /** What `--timeout` decides besides the deadline of a call. */
 import { formatGoDuration, nanosecondsOf } from '../../../base/go-duration.ts';
-import { holdMs, lateUntil } from '../../../provision/intents/call-times.ts';
+import { callsEndMs, callsFound, heldUntilMs } from '../../../provision/intents/earlier-requests.ts';
 import { shutdownTimes } from '../../../run/shutdown.ts';
 import { defineFinding } from './preflight-finding.ts';
 
@@ -13,14 +13,15 @@ export const longTimeout = defineFinding({
     if (config === undefined || !given.has('timeout') || config.csiTimeoutMs <= 0) return [];
     const timeoutMs = config.csiTimeoutMs;
     const { totalMs } = shutdownTimes(timeoutMs);
+    const late = callsFound(0, { nowMs: 0, maxCallMs: timeoutMs });
     const effects = [
       `a call that hangs, including the first Probe, occupies a worker for ${shown(timeoutMs)}`,
       ...(config.featureGates.releaseLeaderElectionOnExit ? [`a shutdown takes up to ${shown(totalMs)}`] : []),
       ...(values['intent-journal'] === 'off'
         ? []
         : [
-            `after a take-over nothing is deleted for ${shown(holdMs(timeoutMs))}`,
-            `a volume that is revoked after a call without a clear result may be revoked a second time ${shown(lateUntil(0, timeoutMs))} later, and its record is kept until then`,
+            `a released volume whose record is found after a crash is deleted ${shown(heldUntilMs(late))} later`,
+            `a volume that no claim wants is deleted ${shown(callsEndMs(late))} after the last call without a clear result`,
           ]),
     ];
     const message = `--timeout=${formatGoDuration(values.timeout)}: ${effects.join('; ')}.`;

@@ -10,7 +10,15 @@ import {
 } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import { type IntentRecord, noRecords } from '../../../../src/provision/intent-journal/intent-record.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
-import { isNeverSaved, needsNoSecondRevoke } from '../../../../src/provision/intents/intent.ts';
+import { type Intent, isNeverSaved } from '../../../../src/provision/intents/intent.ts';
+import type { Calls } from '../../../../src/provision/intents/earlier-requests.ts';
+import {
+  begunOf,
+  deletableAtMs,
+  isBeingDeleted,
+  quietAtMs,
+  quietInMs,
+} from '../../../../src/provision/intents/intent-state.ts';
 import { Intents } from '../../../../src/provision/intents/intents.ts';
 import { NameInUseError } from '../../../../src/provision/intents/intent-index.ts';
 import type { BackendProgress } from '../../../../src/provision/backend-progress.ts';
@@ -122,7 +130,7 @@ test('none of ten thousand records lags behind by more than half a minute, while
   const { intents, volumeLog, clock, renewed } = await scene();
   const ending = new AbortController();
   volumeLog.listed('1', { rewound: false });
-  for (let n = 0; n < count; n++) await intents.openAndRecord(makeRecord(`u${n}`, { since: '1' }), signal);
+  for (let n = 0; n < count; n++) await intents.openAndRecord(makeRecord(`u${n}`, { since: '1' }), { signal });
   const renewing = intents.renewVersions(ending.signal);
   for (let version = 2; version < 26; version++) {
     volumeLog.advanced(String(version)); // PersistentVolumes of others change all the time
@@ -145,8 +153,8 @@ test('the version of a record whose PersistentVolume was seen stays, and that of
   const { intents, volumeLog, clock, renewed } = await scene([found]);
   const ending = new AbortController();
   volumeLog.listed('1', { rewound: false });
-  const seen = await intents.openAndRecord(makeRecord('u1', { since: '1' }), signal);
-  const other = await intents.openAndRecord(makeRecord('u3', { since: '1' }), signal);
+  const seen = await intents.openAndRecord(makeRecord('u1', { since: '1' }), { signal });
+  const other = await intents.openAndRecord(makeRecord('u3', { since: '1' }), { signal });
   const renewing = intents.renewVersions(ending.signal);
   volumeLog.changed('ADDED', { ...sketch, metadata: { name: 'pvc-u1', resourceVersion: '2' } });
   volumeLog.advanced('3');
@@ -157,13 +165,26 @@ test('the version of a record whose PersistentVolume was seen stays, and that of
   await renewing;
 });
 
+/** The calls of an attempt. */
+function callsOf({ state }: Intent): Calls {
+  const begun = begunOf(state);
+  assert.ok(begun);
+  return begun.calls;
+}
+
+function isQuietAtMs({ state }: Intent): number {
+  const begun = begunOf(state);
+  assert.ok(begun);
+  return quietAtMs(begun);
+}
+
 describe('a call that was given up', () => {
   const lateMs = 1.5 * maxCallMs;
 
   async function givenUp() {
     const progress = new ScriptedProgress();
     const scenes = await scene([], {}, progress);
-    const intent = await scenes.intents.openAndRecord(makeRecord('u1'), signal);
+    const intent = await scenes.intents.openAndRecord(makeRecord('u1'), { signal });
     progress.isBehind = true;
     scenes.intents.unclear(intent);
     return { ...scenes, progress, intent };
@@ -173,22 +194,19 @@ describe('a call that was given up', () => {
     const { clock, progress, intent } = await givenUp();
     await clock.advance(maxCallMs / 4);
     progress.read(Infinity);
-    assert.deepEqual([intent.lateUntilMs, intent.unread], [lateMs, undefined]);
+    assert.equal(isQuietAtMs(intent), lateMs);
+  });
+
+  test('may be under way for as long as the backend has not read it', async () => {
+    const { intent } = await givenUp();
+    assert.equal(isQuietAtMs(intent), Infinity);
   });
 
   test('counts as a new one from when a backend that had stalled for a moment has read it', async () => {
     const { clock, progress, intent } = await givenUp();
     await clock.advance(maxCallMs / 4 + 1);
     progress.read(Infinity);
-    assert.equal(intent.lateUntilMs, maxCallMs / 4 + 1 + maxCallMs + lateMs);
-  });
-
-  test('counts as a new one from when a backend that had stalled has read it', async () => {
-    const { clock, progress, intent } = await givenUp();
-    await clock.advance(60_000);
-    progress.read(Infinity);
-    const endMs = 60_000 + maxCallMs + lateMs;
-    assert.deepEqual([intent.lateUntilMs, intent.keptUntilMs], [endMs, Math.min(endMs, 120_000)]);
+    assert.equal(isQuietAtMs(intent), maxCallMs / 4 + 1 + maxCallMs + lateMs);
   });
 
   test('counts with the first of them where several were given up before the backend went on', async () => {
@@ -197,9 +215,9 @@ describe('a call that was given up', () => {
     intents.unclear(intent);
     await clock.advance(1000);
     progress.read(1);
-    assert.ok(intent.unread, 'the last one may not have been read');
+    assert.ok(callsOf(intent).unread, 'the last one may not have been read');
     progress.read(Infinity);
-    assert.equal(intent.lateUntilMs, 60_000 + maxCallMs + lateMs);
+    assert.equal(isQuietAtMs(intent), 60_000 + maxCallMs + lateMs);
   });
 
   test('keeps the storage of its volume until the backend has read it, for a minute at most', async () => {
@@ -216,18 +234,18 @@ describe('a call that was given up', () => {
     const { clock, intents, progress, intent } = await givenUp();
     await clock.advance(10 * maxCallMs);
     await intents.toDelete(intent, 'h', signal);
-    assert.equal(intent.record.noLateCalls, undefined);
+    assert.equal(intent.record.quietInMs, undefined);
     progress.read(Infinity);
     await clock.advance(10 * maxCallMs);
     await intents.toDelete(intent, 'h', signal);
-    assert.equal(intent.record.noLateCalls, true);
+    assert.equal(intent.record.quietInMs, 0);
   });
 });
 
 describe('the intents that are open', () => {
   test('are counted by phase, and gone once they are closed', async () => {
     const { intents, counts, asked } = await scene();
-    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
     intents.unclear(intent);
     assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
     await intents.toDelete(intent, 'h', signal);
@@ -246,14 +264,14 @@ describe('the intents that are open', () => {
     const { intents, asked, find } = await scene();
     find({ record: makeRecord('u1', { plan: { node: 'theirs' } }), owner: 'foreign' });
     const ours = makeRecord('u1', { plan: { node: 'ours' } });
-    await assert.rejects(intents.openAndRecord(ours, signal), ForeignIntentError);
+    await assert.rejects(intents.openAndRecord(ours, { signal }), ForeignIntentError);
     assert.deepEqual(intents.get('u1')?.record.plan, { node: 'theirs' });
     assert.deepEqual(asked, []);
   });
 
   test('leave nothing behind when their record cannot be written', async () => {
     const { intents, asked } = await scene([], { put: () => Promise.reject(new Error('refused')) });
-    await assert.rejects(intents.openAndRecord(makeRecord('u1'), signal), /refused/);
+    await assert.rejects(intents.openAndRecord(makeRecord('u1'), { signal }), /refused/);
     assert.equal(intents.get('u1'), undefined);
     assert.deepEqual(asked, ['remove u1'], 'the write may have arrived');
     intents.checkName('u2', 'pvc-u1');
@@ -269,16 +287,16 @@ describe('the intents that are open', () => {
   for (const { title, journal } of cases) {
     test(`${title} may have had a PersistentVolume`, async () => {
       const { intents } = await scene([], journal);
-      const begun = await intents.openAndRecord({ ...makeRecord('u1'), since: '7' }, signal);
+      const begun = await intents.openAndRecord({ ...makeRecord('u1'), since: '7' }, { signal });
       assert.equal(isNeverSaved(begun), false);
       const { intents: alone } = await scene();
-      assert.equal(isNeverSaved(await alone.openAndRecord({ ...makeRecord('u1'), since: '7' }, signal)), true);
+      assert.equal(isNeverSaved(await alone.openAndRecord({ ...makeRecord('u1'), since: '7' }, { signal })), true);
     });
   }
 
   test('that were closed are never deleted', async () => {
     const { intents, asked } = await scene();
-    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
     intents.close(intent);
     await assert.rejects(intents.toDelete(intent, 'h', signal), /not open any more/);
     assert.throws(() => intents.checkOpen(intent), /not open any more/);
@@ -288,13 +306,13 @@ describe('the intents that are open', () => {
 
   test('lose the handle when the deletion is given up', async () => {
     const { intents, asked } = await scene();
-    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
-    await intents.leaveDelete(intent, signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
+    await intents.onWritten(intent, { type: 'wanted' }, signal);
     await intents.toDelete(intent, 'h', signal);
     await intents.toDelete(intent, 'h', signal);
-    await intents.leaveDelete(intent, signal);
+    await intents.onWritten(intent, { type: 'wanted' }, signal);
     assert.equal('handle' in intent.record, false);
-    assert.deepEqual(asked, ['put create', 'put delete', 'put delete', 'put unclear']);
+    assert.deepEqual(asked, ['put create', 'put delete', 'put delete', 'put create']);
   });
 
   test('prove nothing any more once the journal has gone back to an earlier state', async () => {
@@ -304,7 +322,7 @@ describe('the intents that are open', () => {
       return Promise.resolve();
     };
     const { intents, asked } = await scene([], { open });
-    const intent = await intents.openAndRecord({ ...makeRecord('u1'), since: '7' }, signal);
+    const intent = await intents.openAndRecord({ ...makeRecord('u1'), since: '7' }, { signal });
     assert.deepEqual([intent.since, intents.neededVersions()], [7, [7]]);
     listener?.onRewound();
     assert.deepEqual([intent.since, intent.record.since, intents.neededVersions()], [NaN, undefined, []]);
@@ -320,8 +338,8 @@ describe('the intents that are open', () => {
     const { intents, volumeLog } = await scene([], { put });
     volumeLog.listed('510', { rewound: true });
     const [before, after] = [
-      await intents.openAndRecord({ ...makeRecord('u1'), since: '1000' }, signal),
-      await intents.openAndRecord({ ...makeRecord('u2'), since: '510' }, signal),
+      await intents.openAndRecord({ ...makeRecord('u1'), since: '1000' }, { signal }),
+      await intents.openAndRecord({ ...makeRecord('u2'), since: '510' }, { signal }),
     ];
     assert.deepEqual([before.since, after.since], [NaN, 510]);
     assert.deepEqual(
@@ -332,7 +350,7 @@ describe('the intents that are open', () => {
 
   test('are reported as stuck once for each reason, though a backend words it differently each time', async () => {
     const { intents, lines, reported, asked } = await scene();
-    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
     for (const problem of ['request 1', 'request 1', 'request 2']) intents.stuck(intent, 'undecidable', problem);
     intents.stuck(intent, 'restored', 'kept');
     assert.equal(lines.length, 2);
@@ -349,8 +367,9 @@ describe('the intents that are open', () => {
 
   test('are stuck again after another attempt to delete that failed for the same problem', async () => {
     const { intents, reported } = await scene();
-    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
     for (let attempt = 0; attempt < 2; attempt++) {
+      intents.on(intent, { type: attempt === 0 ? 'called' : 'unwanted' });
       await intents.toDelete(intent, 'h', signal);
       intents.stuck(intent, 'undecidable', 'one');
       assert.equal(intent.record.phase, 'stuck');
@@ -360,7 +379,7 @@ describe('the intents that are open', () => {
 
   test('hold no more of a problem than fits into a record', async () => {
     const { intents } = await scene();
-    const intent = await intents.openAndRecord(makeRecord('u1'), signal);
+    const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
     intents.stuck(intent, 'undecidable', 'x'.repeat(1_000_000));
     assert.equal(intent.record.problem?.length, 2000);
   });
@@ -368,7 +387,7 @@ describe('the intents that are open', () => {
   test('have an oldest one, also when an older record is found later', async () => {
     const { intents, oldestMs, find } = await scene();
     assert.equal(oldestMs(), undefined);
-    await intents.openAndRecord(makeRecord('u1', { createdAt: '2026-01-01T01:00:00.000Z' }), signal);
+    await intents.openAndRecord(makeRecord('u1', { createdAt: '2026-01-01T01:00:00.000Z' }), { signal });
     find({ record: makeRecord('u2', { createdAt: '2026-01-01T00:30:00.000Z' }), owner: 'own' });
     find({ record: makeRecord('u3', { createdAt: 'edited' }), owner: 'own' });
     assert.equal(oldestMs(), Date.parse('2026-01-01T00:30:00.000Z'));
@@ -385,21 +404,21 @@ describe('a volume name', () => {
 
   test('is in use by one intent at a time', async () => {
     const { intents } = await scene();
-    const first = await intents.openAndRecord(named('u1'), signal);
+    const first = await intents.openAndRecord(named('u1'), { signal });
     intents.checkName('u1', 'same');
     assert.throws(() => intents.checkName('u2', 'same'), {
       name: 'NameInUseError',
       message: 'the volume name "same" is in use for claim ns/claim-u1 with UID u1',
     });
-    await assert.rejects(intents.openAndRecord(named('u2'), signal), NameInUseError);
+    await assert.rejects(intents.openAndRecord(named('u2'), { signal }), NameInUseError);
     intents.close(first);
-    await intents.openAndRecord(named('u2'), signal);
+    await intents.openAndRecord(named('u2'), { signal });
   });
 
   test('is in use until the end of its record is written', async () => {
     const written = Promise.withResolvers<undefined>();
     const { intents } = await scene([], { removeNow: () => written.promise });
-    const first = await intents.openAndRecord(named('u1'), signal);
+    const first = await intents.openAndRecord(named('u1'), { signal });
     const closed = intents.closeNow(first, signal);
     assert.throws(() => intents.checkName('u2', 'same'), NameInUseError);
     written.resolve(undefined);
@@ -420,8 +439,8 @@ describe('a volume name', () => {
         order.push(`removed ${uid}`);
       },
     });
-    intents.close(await intents.openAndRecord(named('u1'), signal));
-    const next = intents.openAndRecord(named('u2'), signal);
+    intents.close(await intents.openAndRecord(named('u1'), { signal }));
+    const next = intents.openAndRecord(named('u2'), { signal });
     await nextTurn();
     removed.resolve(undefined);
     await next;
@@ -430,8 +449,8 @@ describe('a volume name', () => {
 
   test('is taken again by the same claim without waiting', async () => {
     const { intents, asked } = await scene();
-    intents.close(await intents.openAndRecord(named('u1'), signal));
-    await intents.openAndRecord(named('u1'), signal);
+    intents.close(await intents.openAndRecord(named('u1'), { signal }));
+    await intents.openAndRecord(named('u1'), { signal });
     assert.deepEqual(asked, ['put create', 'remove u1', 'put create']);
   });
 
@@ -447,12 +466,12 @@ describe('a volume name', () => {
 
 describe('a record that was found', () => {
   test('may have left anything, and deletes nothing before the calls of the earlier process have ended', async () => {
-    const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'own' }]);
-    const intent = intents.get('u1');
-    assert.equal(intent?.mayExist, true);
-    assert.equal(intent.saveAttempted, true);
-    assert.equal(intent.deleteSent, false);
-    assert.equal(intent.deleteNotBeforeMs - clock.monotonicMs(), heldMs);
+    const { intents } = await scene([{ record: makeRecord('u1'), owner: 'own' }]);
+    const intent = intents.get('u1')!;
+    const { mayExist, saves } = begunOf(intent.state)!;
+    assert.deepEqual([mayExist, saves.isSent, intent.state.kind], [true, true, 'creating']);
+    intents.on(intent, { type: 'unwanted' });
+    assert.equal(deletableAtMs(intent.state, false), heldMs);
   });
 
   test('keeps the storage of its name until they have ended, and until it is looked at unless it is stuck', async () => {
@@ -463,26 +482,47 @@ describe('a record that was found', () => {
     assert.equal(intents.quietInMs('another'), 0);
     await clock.advance(heldMs);
     assert.equal(intents.quietInMs(name), 0);
-    intent.revoking = true;
+    intents.on(intent, { type: 'unwanted' });
     assert.equal(intents.quietInMs(name), 1000);
     intents.stuck(intent, 'undecidable', 'the secret is gone');
     assert.equal(intents.quietInMs(name), 0);
   });
 
+  test('of a wait waits for what was left of it when it was written', async () => {
+    const record = makeRecord('u1', { phase: 'revoke', handle: 'h', quietInMs: 700 });
+    const { intents } = await scene([{ record, owner: 'own' }]);
+    assert.equal(deletableAtMs(intents.get('u1')!.state, false), 700);
+  });
+
+  test('of a wait is written with what is left of it, 1 s after it was found and each 20 s', async () => {
+    const written: unknown[] = [];
+    const record = makeRecord('u1', { phase: 'revoke', handle: 'h', quietInMs: 90_000 });
+    const { intents, clock } = await scene([{ record, owner: 'own' }], {
+      note: ({ quietInMs }) => written.push(quietInMs),
+    });
+    const ending = new AbortController();
+    const renewing = intents.renewVersions(ending.signal);
+    await clock.advance(1000);
+    for (let seconds = 1; seconds < 43; seconds += 5) await clock.advance(5000);
+    assert.deepEqual(written, [89_000, 69_000, 49_000]);
+    ending.abort();
+    await renewing;
+  });
+
   for (const phase of ['delete', 'stuck'] as const) {
     test(`with a handle may have been deleted already, phase ${phase}`, async () => {
       const { intents } = await scene([{ record: makeRecord('u1', { phase, handle: 'h' }), owner: 'own' }]);
-      assert.equal(intents.get('u1')?.deleteSent, true);
+      assert.equal(isBeingDeleted(intents.get('u1')!.state), true);
     });
   }
 
-  for (const [what, fields, needsSecondRevoke] of [
-    ['with a handle in the phase delete', { phase: 'delete' }, true],
-    ['with a handle in the phase stuck', { phase: 'stuck' }, true],
-    ['in the phase delete that says that no late call was possible', { phase: 'delete', noLateCalls: true }, false],
-    ['in the phase stuck that says that no late call was possible', { phase: 'stuck', noLateCalls: true }, false],
+  for (const [what, fields, isLast] of [
+    ['with a handle in the phase delete', { phase: 'delete' }, false],
+    ['with a handle in the phase stuck', { phase: 'stuck' }, false],
+    ['in the phase delete that says that it was quiet', { phase: 'delete', quietInMs: 0 }, true],
+    ['in the phase stuck that says that it was quiet', { phase: 'stuck', quietInMs: 0 }, true],
   ] as const) {
-    test(`${what} needs ${needsSecondRevoke ? 'a' : 'no'} second revoke, and the record of the next deletion says the same`, async () => {
+    test(`${what} is ${isLast ? '' : 'not '}done once it is deleted, and the record of the next deletion says the same`, async () => {
       const written: IntentRecord[] = [];
       const { intents, clock } = await scene([{ record: makeRecord('u1', { ...fields, handle: 'h' }), owner: 'own' }], {
         put: (record) => {
@@ -492,12 +532,13 @@ describe('a record that was found', () => {
       });
       const intent = intents.get('u1')!;
       await clock.advance(10 * heldMs);
-      assert.equal(needsNoSecondRevoke(intent, clock.monotonicMs()), !needsSecondRevoke);
+      intents.on(intent, { type: 'unwanted' });
       await intents.toDelete(intent, 'h', signal);
       assert.deepEqual(
-        written.map(({ phase, noLateCalls = false }) => [phase, noLateCalls]),
-        [['delete', !needsSecondRevoke]],
+        written.map(({ phase, quietInMs }) => [phase, quietInMs]),
+        [['delete', isLast ? 0 : undefined]],
       );
+      assert.equal(await intents.onWritten(intent, { type: 'gone', isWanted: false }, signal), isLast);
     });
   }
 
@@ -506,20 +547,20 @@ describe('a record that was found', () => {
       { record: makeRecord('u1'), owner: 'own' },
       { record: makeRecord('u1', { phase: 'delete', handle: 'h' }), owner: 'foreign' },
     ]);
-    assert.equal(intents.get('u1')?.owner, 'own');
+    assert.equal(intents.get('u1')?.state.kind, 'creating');
     assert.equal([...intents.list()].length, 1);
   });
 
   test('replaces one whose own record is not written yet: the other process was first', async () => {
     const written = Promise.withResolvers<never>();
     const { intents, find, clock } = await scene([], { put: () => written.promise });
-    const begun = intents.openAndRecord(makeRecord('u1'), signal);
+    const begun = intents.openAndRecord(makeRecord('u1'), { signal });
     find({ record: makeRecord('u1', { createdAt: '2025-01-01T00:00:00Z' }), owner: 'foreign' });
     written.reject(new ForeignIntentError('another process works on it'));
     await assert.rejects(begun, ForeignIntentError);
-    assert.equal(intents.get('u1')?.owner, 'foreign');
+    assert.equal(intents.get('u1')?.state.kind, 'foreign');
     assert.equal(intents.get('u1')?.record.createdAt, '2025-01-01T00:00:00Z');
-    assert.equal((intents.get('u1')?.keptUntilMs ?? 0) - clock.monotonicMs(), heldMs);
+    assert.equal(quietInMs(intents.get('u1')!.state, clock.monotonicMs()), heldMs);
   });
 
   test('replaces one of another process', async () => {
@@ -527,7 +568,7 @@ describe('a record that was found', () => {
       { record: makeRecord('u1'), owner: 'foreign' },
       { record: makeRecord('u1', { phase: 'unclear' }), owner: 'own' },
     ]);
-    assert.equal(intents.get('u1')?.owner, 'own');
+    assert.equal(intents.get('u1')?.state.kind, 'creating');
     assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
   });
 });
@@ -537,51 +578,58 @@ test('a deletion waits for the last call of a process whose record was adopted',
   const intent = intents.get('u1')!;
   await intents.takeOver(intent, signal);
   await clock.advance(60_000);
-  intents.lateCalls.keepForOthers(intent);
+  intents.on(intent, { type: 'unwanted' });
   const noticeMs = 10_000;
-  const endMs = clock.monotonicMs() + 1.5 * (noticeMs + maxCallMs);
-  assert.equal(intent.deleteNotBeforeMs, endMs);
-  assert.equal(intent.keptUntilMs, endMs);
-  assert.equal(intent.lateUntilMs, clock.monotonicMs() + noticeMs + 1.5 * maxCallMs);
+  assert.equal(isQuietAtMs(intent), clock.monotonicMs() + noticeMs + 1.5 * maxCallMs);
+  assert.equal(intents.quietInMs(intent.record.volume.name), noticeMs + 1.5 * maxCallMs);
 });
 
-test('the record of a deletion excludes no late calls while another process may work on it', async () => {
+test('the record of a deletion does not say that it was quiet while another process may work on it', async () => {
   const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'foreign' }]);
   const intent = intents.get('u1')!;
-  await clock.advance(60_000);
   await intents.takeOver(intent, signal);
-  assert.equal(
-    intent.lateUntilMs,
-    clock.monotonicMs() + 10_000 + 1.5 * maxCallMs,
-    'it may begin a call before it notices',
-  );
+  assert.equal(isQuietAtMs(intent), 10_000 + 1.5 * maxCallMs, 'it may begin a call before it notices');
   await clock.advance(60_000);
   await intents.toDelete(intent, 'h', signal);
-  assert.equal(intent.record.noLateCalls, undefined);
+  assert.equal(intent.record.quietInMs, undefined);
+  assert.equal(await intents.onWritten(intent, { type: 'gone', isWanted: false }, signal), true);
 });
 
 test('a new record takes over when the calls of a closed record of the same name have ended', async () => {
   const { intents, clock } = await scene();
-  const first = await intents.openAndRecord(makeRecord('u1'), signal);
+  const first = await intents.openAndRecord(makeRecord('u1'), { signal });
   intents.unclear(first);
   await intents.closeNow(first, signal);
-  const { lateUntilMs, keptUntilMs } = await intents.openAndRecord(makeRecord('u1'), signal);
-  assert.equal(lateUntilMs, clock.monotonicMs() + 1.5 * maxCallMs);
-  assert.equal(keptUntilMs, lateUntilMs);
+  const second = await intents.openAndRecord(makeRecord('u1'), { signal });
+  assert.equal(isQuietAtMs(second), clock.monotonicMs() + 1.5 * maxCallMs);
+  assert.equal(intents.lateCallsMs('pvc-u1'), 1.5 * maxCallMs);
 });
 
 test('no room is certain the second time, when no unclear attempt can be under way any more', async () => {
   const { intents, clock } = await scene();
-  const intent = await intents.openAndRecord(makeRecord('u1'), signal);
+  const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
   const lateMs = 1.5 * maxCallMs;
+  const isCertain = (): boolean => intents.on(intent, { type: 'no-room' });
   intents.unclear(intent);
   await clock.advance(lateMs - 1);
-  assert.equal(intents.noRoom(intent), false);
-  assert.equal(intents.noRoom(intent), false, 'both were early');
+  assert.equal(isCertain(), false);
+  assert.equal(isCertain(), false, 'both were early');
   await clock.advance(1);
-  assert.equal(intents.noRoom(intent), false);
-  assert.equal(intents.noRoom(intent), true);
+  assert.equal(isCertain(), false);
+  assert.equal(isCertain(), true);
   intents.unclear(intent);
   await clock.advance(lateMs);
-  assert.equal(intents.noRoom(intent), false, 'another unclear attempt came between');
+  assert.equal(isCertain(), false, 'another unclear attempt came between');
+});
+
+test('an event that a state does not expect is logged, and changes nothing', async () => {
+  const { intents, lines } = await scene();
+  const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
+  const { state } = intent;
+  intents.on(intent, { type: 'delete-sent' });
+  assert.equal(intent.state, state);
+  assert.deepEqual(
+    lines.map(({ level, message }) => [level, message.slice(0, 31)]),
+    [['error', 'An event that the state of a vo']],
+  );
 });

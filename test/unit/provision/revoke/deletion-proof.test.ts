@@ -8,9 +8,17 @@ import {
   VolumeSeenError,
 } from '../../../../src/provision/revoke/deletion-proof.ts';
 import { type Intent, newIntent } from '../../../../src/provision/intents/intent.ts';
+import { callsFound } from '../../../../src/provision/intents/earlier-requests.ts';
+import { anythingSent, creating, type IntentState } from '../../../../src/provision/intents/intent-state.ts';
 import type { PersistentVolume } from '../../../../src/provision/objects.ts';
 import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
 import { recordOf } from '../../../integration/provision/intent-journal/rig.ts';
+
+/** Being created, without a request that is unclear. */
+function stateWith({ isSent = false, isAlone = true }: { isSent?: boolean; isAlone?: boolean }): IntentState {
+  const begun = anythingSent(callsFound(-Infinity, { nowMs: 0, maxCallMs: 0 }), { isAlone });
+  return creating({ ...begun, saves: { ...begun.saves, isSent } });
+}
 
 /** An attempt of this process, begun at version 100 under a durable record, and a log that was listed there. */
 function scene(changes: Partial<Intent> = {}, { cacheVersion = '100' } = {}) {
@@ -24,9 +32,9 @@ function scene(changes: Partial<Intent> = {}, { cacheVersion = '100' } = {}) {
   log.listed('100', { rewound: false });
   const intent = {
     ...newIntent(recordOf(1, { handle: 'h' })),
+    state: stateWith({}),
     since: 100,
     firstSince: 100,
-    isDurable: true,
     ...changes,
   };
   // `check` sends nothing: it needs the log, the version of the cache and the keys of handles
@@ -69,9 +77,8 @@ describe('an attempt of this process whose PersistentVolume was never sent', () 
 });
 
 for (const [what, changes] of [
-  ['whose PersistentVolume was sent', { saveAttempted: true }],
-  ['that was taken over', { owner: 'taken-over' }],
-  ['whose record could not be written first', { isDurable: false }],
+  ['whose PersistentVolume was sent', { state: stateWith({ isSent: true }) }],
+  ['whose record others may have taken over, or could not be written first', { state: stateWith({ isAlone: false }) }],
   ['of which it is not known since when it could have had one', { since: NaN }],
 ] as const) {
   test(`an attempt ${what} needs the history`, () => {
@@ -84,7 +91,7 @@ for (const [what, changes] of [
 }
 
 test('an attempt whose history was read is proved, whoever has begun it', () => {
-  const { log, check } = scene({ saveAttempted: true, owner: 'taken-over' });
+  const { log, check } = scene({ state: stateWith({ isSent: true, isAlone: false }) });
   log.listed('200', { rewound: false });
   log.close(100, 200);
   check();

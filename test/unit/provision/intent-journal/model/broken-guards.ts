@@ -1,7 +1,14 @@
 /** The guards against leaks and deletions, each broken in turn, with commands that come across the gap soon. */
 import { errorFromStatus } from '../../../../../src/kube/client/error-from-status.ts';
 import type { IntentJournal, JournalListener } from '../../../../../src/provision/intent-journal/intent-journal.ts';
+import type { Time } from '../../../../../src/provision/intents/earlier-requests.ts';
 import type { IntentPhase } from '../../../../../src/provision/intent-journal/intent-record.ts';
+import {
+  type IntentEvent,
+  type IntentState,
+  type Next,
+  transitions,
+} from '../../../../../src/provision/intents/intent-state.ts';
 import type { CommandChoice } from './commands.ts';
 import type { BrokenGuards } from './sim-process.ts';
 
@@ -50,10 +57,28 @@ function without(phase: IntentPhase): (journal: IntentJournal) => IntentJournal 
     });
 }
 
-/** The record of each deletion says that no call was under way when it was first sent. */
-function withoutLateCalls(journal: IntentJournal): IntentJournal {
+/** The record of each deletion says that it was quiet when that was first sent. */
+function alwaysQuiet(journal: IntentJournal): IntentJournal {
   return changed(journal, {
-    put: (record, signal) => journal.put(record.phase === 'delete' ? { ...record, noLateCalls: true } : record, signal),
+    put: (record, signal) => journal.put(record.phase === 'delete' ? { ...record, quietInMs: 0 } : record, signal),
+  });
+}
+
+/** A transition whose result is another one. */
+function other(type: IntentEvent['type'], change: (result: Next, state: IntentState) => Next): BrokenGuards {
+  const intact = transitions[type] as (state: IntentState, event: IntentEvent, time: Time) => Next | undefined;
+  const broken: typeof intact = (state, event, time) => {
+    const result = intact(state, event, time);
+    return result && change(result, state);
+  };
+  return { transitions: { [type]: broken } };
+}
+
+/** An event that changes nothing of these fields. */
+function keeping(type: IntentEvent['type'], fields: readonly string[]): BrokenGuards {
+  return other(type, (result, state) => {
+    const kept = Object.entries(state).filter(([name]) => fields.includes(name));
+    return { ...result, state: { ...result.state, ...Object.fromEntries(kept) } as IntentState };
   });
 }
 
@@ -108,7 +133,7 @@ export const brokenCases: BrokenCase[] = [
     finds: /revoke: .* is deleted though/,
   },
   {
-    without: 'the delay and the second revoke after a take-over',
+    without: 'the wait after a take-over',
     broken: { maxCallMs: 1 },
     commands: {
       first: ['create claim 0 of class delete', 'crash once CreateVolume is sent'],
@@ -118,8 +143,8 @@ export const brokenCases: BrokenCase[] = [
     election: true,
   },
   {
-    without: 'the second revoke',
-    broken: { revokesOnce: true },
+    without: 'the wait after a call that had no clear result',
+    broken: keeping('unclear', ['calls']),
     commands: {
       first: ['the next CreateVolume: late', 'create claim 0 of class delete'],
       texts: ['delete claim 0', 'everything is answered', '3000 ms pass'],
@@ -127,22 +152,96 @@ export const brokenCases: BrokenCase[] = [
     },
   },
   {
-    without: 'a look for what a late call has made since a clear result',
-    broken: { trustsHandles: true },
+    without: 'a record that no longer says how long to wait when storage is looked for',
+    broken: other('looks', (_, state) => ({ state, write: 'none', isDone: false })),
     commands: {
-      first: ['the next CreateVolume: late', 'create claim 0 of class delete', 'everything is answered'],
-      texts: [
-        '1000 ms pass without an answer',
-        'until CreateVolume is executed',
+      first: [
+        'the next CreateVolume: background-failed',
+        'create claim 0 of class delete',
+        'everything is answered',
         'delete claim 0',
         'everything is answered',
+        '21000 ms pass',
+        'the next CreateVolume: late',
+        '3000 ms pass',
         '3000 ms pass',
       ],
+      texts: [
+        '3000 ms pass without an answer',
+        'crash once CreateVolume is executed',
+        'start',
+        'everything is answered',
+      ],
+      maxCommands: 8,
+    },
+    election: true,
+  },
+  {
+    without: 'a record that stays open after a deletion that a late call may follow',
+    broken: other('deletes', ({ state, ...rest }) => ({ ...rest, state: { ...state, isLast: true } as IntentState })),
+    commands: {
+      first: [
+        'the next CreateVolume: late',
+        'create claim 0 of class delete',
+        'everything is answered',
+        'the next CreateVolume: unfit',
+      ],
+      texts: ['3000 ms pass', 'everything is answered', 'delete claim 0'],
       maxCommands: 8,
     },
   },
   {
-    without: 'a second revoke that waits until a stalled backend has begun what was given up',
+    without: 'a second report that there is no room, after every call has ended',
+    broken: other('no-room', (result) => ({ ...result, isDone: true })),
+    commands: {
+      first: [
+        'the next CreateVolume: late',
+        'create claim 0 of class delete',
+        'everything is answered',
+        'the next CreateVolume: exhausted',
+      ],
+      texts: ['3000 ms pass', 'everything is answered', 'delete claim 0'],
+      maxCommands: 6,
+    },
+  },
+  {
+    without: 'a wait for what a living process may begin before it notices that its record was adopted',
+    broken: keeping('unwanted', ['calls']),
+    commands: {
+      first: ['create claim 0 of class delete'],
+      texts: [
+        'pause once CreateVolume is sent, another takes over and the claims go',
+        'start',
+        'until CreateVolume is sent',
+        'the watches are held',
+        'the next CreateVolume: late',
+        '3000 ms pass',
+        'delete claim 0',
+        'everything is answered',
+      ],
+      maxCommands: 12,
+    },
+    election: false,
+  },
+  {
+    without: 'the note that the PersistentVolume may have been sent',
+    broken: keeping('save-sent', ['saves']),
+    commands: {
+      texts: [
+        'create claim 0 of class delete',
+        'until create persistentvolumes is executed',
+        'connection 0 breaks',
+        'an administrator keeps the storage of volume 0',
+        'everything is answered',
+        '1000 ms pass',
+        '3000 ms pass',
+      ],
+      maxCommands: 12,
+    },
+    finds: /is to be kept|is deleted though/,
+  },
+  {
+    without: 'a wait until a stalled backend has begun what was given up',
     broken: { noProgress: true },
     commands: {
       first: stalled,
@@ -158,7 +257,7 @@ export const brokenCases: BrokenCase[] = [
     },
   },
   {
-    without: 'a second revoke that waits where a backend has stalled for four seconds after a call was given up',
+    without: 'a wait where a backend has stalled for four seconds after a call was given up',
     broken: { noProgress: true },
     commands: {
       first: [
@@ -175,25 +274,25 @@ export const brokenCases: BrokenCase[] = [
     },
   },
   {
-    without: 'the second revoke where a late call may follow a recorded deletion',
-    broken: { journal: withoutLateCalls },
+    without: 'the wait where a late call may follow a recorded deletion',
+    broken: { journal: alwaysQuiet },
     commands: {
       first: [
         'the next CreateVolume: late',
         'create claim 0 of class delete',
         'everything is answered',
-        'delete claim 0',
-        'until DeleteVolume is sent',
+        'the next CreateVolume: unfit',
         '1000 ms pass without an answer',
+        'until DeleteVolume is sent',
+        'delete claim 0',
       ],
       texts: [
-        'until DeleteVolume is sent',
-        '1000 ms pass without an answer',
+        'crash once DeleteVolume is sent',
         'crash once DeleteVolume is executed',
-        '61000 ms pass',
         'start',
+        'everything is answered',
       ],
-      maxCommands: 12,
+      maxCommands: 6,
     },
     election: true,
   },
@@ -206,17 +305,22 @@ export const brokenCases: BrokenCase[] = [
         'create claim 0 of class delete',
         'everything is answered',
         'hand to another provisioner: claim 0',
-        'until DeleteVolume is sent',
+        'everything is answered',
+        '21000 ms pass',
+        '3000 ms pass',
+        '3000 ms pass',
         '3000 ms pass without an answer',
       ],
       texts: [
+        'until DeleteVolume is sent',
+        '1000 ms pass without an answer',
         'crash once DeleteVolume is sent',
         'hand back: claim 0',
         'start',
         'everything is answered',
         'late calls are executed',
       ],
-      maxCommands: 10,
+      maxCommands: 12,
     },
     election: true,
   },
@@ -262,17 +366,21 @@ export const brokenCases: BrokenCase[] = [
       },
     },
     commands: {
-      texts: [
-        'create claim 0 of class delete',
-        'hand to another provisioner: claim 0',
-        'hand back: claim 0',
+      first: [
         'the next CreateVolume: made-unclear',
+        'create claim 0 of class delete',
+        'everything is answered',
+        'hand to another provisioner: claim 0',
+        'everything is answered',
+      ],
+      texts: [
+        'hand back: claim 0',
         'the watches are held',
         'the watches go on',
         'everything is answered',
-        '3000 ms pass',
+        '21000 ms pass',
       ],
-      maxCommands: 24,
+      maxCommands: 10,
     },
   },
   {

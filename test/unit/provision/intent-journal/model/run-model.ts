@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { transitions } from '../../../../../src/provision/intents/intent-state.ts';
 import type { Command } from './command.ts';
 import { type CommandChoice, commandSequences, firstCommands, type Focus } from './commands.ts';
 import type { BrokenGuards } from './sim-process.ts';
@@ -20,6 +21,7 @@ export async function runModel({
   const settings: fc.Arbitrary<WorldOptions> = fc.record({
     savePauseMs: fc.constantFrom(10_000, 1000),
     handlesFromNames: fc.boolean(),
+    hasSource: fc.boolean(),
     election: elections,
     prefixChanges: fc.boolean(),
   });
@@ -34,5 +36,11 @@ export async function runModel({
     world.checkAtRest();
     for (const process of world.alive) process.alive = false;
   });
-  return fc.check(property, parameters);
+  const intact = { ...transitions };
+  Object.assign(transitions, broken.transitions);
+  try {
+    return await fc.check(property, parameters);
+  } finally {
+    Object.assign(transitions, intact);
+  }
 }

@@ -6,6 +6,7 @@ import { ExponentialLimiter } from '../../../../../src/kube/queue/rate-limiter.t
 import type { RequestOptions } from '../../../../../src/kube/client/request.ts';
 import { clusterJournal } from '../../../../../src/provision/intent-journal/cluster-journal.ts';
 import type { IntentJournal } from '../../../../../src/provision/intent-journal/intent-journal.ts';
+import type { transitions } from '../../../../../src/provision/intents/intent-state.ts';
 import { claimUid, selectedNode } from '../../../../../src/provision/claim/claim-fields.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../../../../src/provision/objects.ts';
 import { ProvisionController } from '../../../../../src/provision/provision-controller.ts';
@@ -35,10 +36,8 @@ export interface BrokenGuards {
   plansAnew?: boolean;
   /** A process that goes on after a pause sends what it was about to send. */
   noPermit?: boolean;
-  /** What was revoked once is not looked for again. */
-  revokesOnce?: boolean;
-  /** What was once made for a volume is deleted, without a look for what was made since. */
-  trustsHandles?: boolean;
+  /** Transitions between the states of an intent that are other ones. */
+  transitions?: Partial<typeof transitions>;
   /** Nobody knows what a stalled backend has read. */
   noProgress?: boolean;
   /** All claims of a name have the same UID, and therefore volumes of the same name. */
@@ -53,6 +52,7 @@ export interface SimProcessOptions {
   maxCallMs: number;
   /** The first pause before a volume is saved again, in milliseconds. */
   savePauseMs: number;
+  hasSource: boolean;
   /** One process at a time, by leader election. */
   election: boolean;
   onDelete: SimProvisionerOptions['onDelete'];

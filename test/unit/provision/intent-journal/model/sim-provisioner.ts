@@ -37,12 +37,10 @@ export interface SimProvisionerOptions {
   /** A provisioner that takes every final answer for a proof that nothing is left. */
   believesFirstFinal?: boolean;
   clock: Clock;
+  /** Volumes have a source, which is held until their storage is known. */
+  hasSource: boolean;
   /** A provisioner that does not know what the backend has read. */
   noProgress?: boolean;
-  /** A provisioner that takes it as done when it is asked to revoke a volume again. */
-  revokesOnce?: boolean;
-  /** A provisioner that deletes what was once made for a volume, and does not look for what was made since. */
-  trustsHandles?: boolean;
   /** Called when it is asked to look for storage that its only request so far has named. */
   onNeedlessRequest: (volumeName: string) => void;
 }
@@ -68,8 +66,6 @@ export class SimProvisioner implements Recoverable {
   readonly progress: BackendProgress | undefined;
   readonly #options: SimProvisionerOptions;
   readonly #calls: CallProgress;
-  /** Names of the volumes that were revoked. */
-  readonly #revoked = new Set<string>();
   /** What was requested by volume name: the handle that came back, and whether all requests had a clear result. */
   readonly #requested = new Map<string, { handle?: string; isClear: boolean }>();
 
@@ -101,13 +97,18 @@ export class SimProvisioner implements Recoverable {
   async revoke(given: Plan, context: RevokeContext): Promise<void> {
     const plan = given as SimPlan;
     const { name } = plan;
-    if (this.#options.revokesOnce === true && this.#revoked.has(name)) return;
     const { handle: known, isClear = false } = this.#requested.get(name) ?? {};
     if (context.handle === undefined && known !== undefined && isClear) this.#options.onNeedlessRequest(name);
-    const trusted = this.#options.trustsHandles === true ? known : undefined;
-    const found = context.handle ?? trusted ?? (await this.#create(plan, context)).handle;
+    const found = context.handle ?? (await this.#create(plan, context)).handle;
     await this.#deleteProved(found, context);
-    this.#revoked.add(name);
+  }
+
+  release(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  holds(): boolean {
+    return this.#options.hasSource;
   }
 
   async #deleteProved(handle: string, context: FulfilContext | RevokeContext): Promise<void> {

@@ -15,6 +15,8 @@ export interface WorldOptions {
   /** The first pause before a volume is saved again, in milliseconds. */
   savePauseMs: number;
   handlesFromNames: boolean;
+  /** Each volume has a source, which is held until its storage is known. */
+  hasSource: boolean;
   /** One process at a time, by leader election; without, two may overlap. */
   election: boolean;
   /** Every other process has another prefix for the names of volumes. */
@@ -106,7 +108,7 @@ export class World {
   }
 
   startProcess(): void {
-    const { savePauseMs, election, prefixChanges, broken = {} } = this.#options;
+    const { savePauseMs, election, prefixChanges, hasSource, broken = {} } = this.#options;
     if (this.network.isStalled) this.network.goOn(); // a process begins nothing before its driver responds
     const number = ++this.#started;
     if (election) for (const process of this.alive) process.overtaken = true;
@@ -119,6 +121,7 @@ export class World {
         network,
         maxCallMs,
         savePauseMs,
+        hasSource,
         election,
         broken,
         lines: this.lines,
@@ -287,6 +290,8 @@ export class World {
 
   /** @throws {RuleBrokenError} when something is lost or missing. */
   checkAtRest(): void {
+    const unexpected = this.lines.find(({ message }) => message.startsWith('An event that the state'));
+    if (unexpected !== undefined) throw this.#failure(`an unexpected event: ${JSON.stringify(unexpected.fields)}`);
     const [process] = this.alive;
     if (process === undefined) throw this.#failure('no process is left');
     const reported = this.#reportedNames();
