@@ -23,6 +23,7 @@ import { failingAs, unforeseenAsInBackground } from './failing-as.ts';
 import { isMadeElsewhere } from './node-deployment/volume-ownership.ts';
 import { recordedPlan } from './create/recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
+import { KeptSecrets } from './secrets/kept-secrets.ts';
 import { SecretHandOver } from './secrets/secret-hand-over.ts';
 import { templateAnnotations } from './secrets/secret-template.ts';
 import { type OpenSource, openSource } from './sources/open-source.ts';
@@ -44,6 +45,7 @@ export class CsiProvisioner implements Recoverable {
   readonly #options: CsiProvisionerOptions;
   readonly #attachmentGate: AttachmentGate;
   readonly #handOver: SecretHandOver;
+  readonly #keptSecrets = new KeptSecrets();
   readonly #storage: CsiStorage;
   readonly #requisite = new SharedRequisite();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
@@ -144,6 +146,7 @@ export class CsiProvisioner implements Recoverable {
       const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
       await this.#checkGrant(plan);
       const secrets = kept ?? (await secretsOf(this.#options, plan, guarded.signal));
+      this.#keptSecrets.set(plan, secrets);
       const create = (): Promise<PersistentVolume> => createVolume(this.#options, plan, { ...guarded, secrets });
       return this.#withSourceAndAttributesClass(given, plan, guarded, create);
     });
@@ -163,7 +166,10 @@ export class CsiProvisioner implements Recoverable {
 
   revoke(given: Plan, context: RevokeContext): Promise<void> {
     return unforeseenAsInBackground(context, (guarded) =>
-      revokeVolume(this.#options, recordedPlan(given, this.#options.driverName), guarded),
+      revokeVolume(this.#options, recordedPlan(given, this.#options.driverName), {
+        ...guarded,
+        secrets: this.#keptSecrets,
+      }),
     );
   }
 
@@ -179,6 +185,11 @@ export class CsiProvisioner implements Recoverable {
 
   handleKey(handle: string): string {
     return this.#storage.handleKey(handle);
+  }
+
+  /** Whether the plan has a source, which is protected until the driver has copied it. */
+  holds(plan: Plan): boolean {
+    return openSource(plan) !== undefined;
   }
 
   /** Frees a snapshot that no claim and no other volume in progress needs. */
@@ -208,6 +219,7 @@ export class CsiProvisioner implements Recoverable {
   /** Drops what was kept for retries of the claim. */
   forget(claimUid: string): void {
     this.#copied.delete(claimUid);
+    this.#keptSecrets.delete(claimUid);
     this.#options.planWaits?.forget(claimUid);
     this.#options.node?.forgetClaim(claimUid);
     this.#options.attributesClasses?.forget(claimUid);

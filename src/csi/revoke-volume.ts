@@ -8,6 +8,7 @@ import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteProved } from './delete-proved.ts';
 import { errorMessage } from './error-message.ts';
 import { type BeforeDelete, failingAs } from './failing-as.ts';
+import type { KeptSecrets } from './secrets/kept-secrets.ts';
 import { readSecret } from './secrets/read-secret.ts';
 
 export interface RevokeOptions {
@@ -17,6 +18,8 @@ export interface RevokeOptions {
   beforeDelete: BeforeDelete;
   signal: AbortSignal;
   permit?: Permit | undefined;
+  /** What was read for the plan before: it is used where the Secret is gone, as with the namespace of the claim. */
+  secrets: Pick<KeptSecrets, 'get' | 'set'>;
 }
 
 type Settings = Pick<CsiProvisionerOptions, 'client' | 'controller'>;
@@ -30,7 +33,7 @@ type Settings = Pick<CsiProvisionerOptions, 'client' | 'controller'>;
  */
 export async function revokeVolume(settings: Settings, plan: VolumePlan, options: RevokeOptions): Promise<void> {
   const { handle = '', signal, permit } = options;
-  const secrets = await secretsToRevoke(settings, plan, signal);
+  const secrets = await secretsToRevoke(settings, plan, options);
   const volumeId = handle === '' ? await findVolume(settings, plan, { secrets, signal, permit }) : handle;
   await deleteProved({ ...options, volumeId }, () =>
     failingAs(
@@ -67,11 +70,19 @@ export function secretsOf(
 }
 
 /** A secret that is gone with its claim, or with their namespace, does not come back. */
-async function secretsToRevoke(settings: Settings, plan: VolumePlan, signal: AbortSignal): Promise<ProvisionerSecrets> {
+async function secretsToRevoke(
+  settings: Settings,
+  plan: VolumePlan,
+  { signal, secrets }: Pick<RevokeOptions, 'signal' | 'secrets'>,
+): Promise<ProvisionerSecrets> {
   try {
-    return await secretsOf(settings, plan, signal);
+    const read = await secretsOf(settings, plan, signal);
+    secrets.set(plan, read);
+    return read;
   } catch (error) {
     if (!(error instanceof ProvisionError) || !isSecretGone(error)) throw error;
+    const kept = secrets.get(plan);
+    if (kept !== undefined) return kept;
     throw new ProvisionError(error.message, { state: error.state, afterUnclear: 'undecidable', cause: error });
   }
 }

@@ -60,6 +60,22 @@ describe('CsiProvisioner, revoking a plan', () => {
     assert.deepEqual(rig.api.log.slice(before), [`GET ${secretPath}`], 'neither looks a source up nor protects it');
   });
 
+  for (const what of ['its attempt', 'an earlier call to revoke it'] as const) {
+    test(`sends the Secret that was read for ${what} where it is gone, until the claim is settled`, async () => {
+      await using rig = await startFullRig();
+      const plan = await makePlan(rig);
+      if (what === 'its attempt') {
+        await rig.provisioner.fulfil(plan, { ...new Announced().context(), mayExist: false });
+      } else await rig.provisioner.revoke(storedPlan(plan), new Announced().context('vol-0'));
+      rig.api.remove(secretPath);
+      await rig.provisioner.revoke(storedPlan(plan), new Announced().context('vol-1'));
+      assert.deepEqual(deletes(rig).at(-1), { volume_id: 'vol-1', secrets: { user: 'hush' } });
+      rig.provisioner.forget((plan as { claim: { uid: string } }).claim.uid);
+      const failure = await failureOf(rig.provisioner.revoke(storedPlan(plan), new Announced().context('vol-1')));
+      assert.equal(failure.afterUnclear, 'undecidable');
+    });
+  }
+
   test('only deletes where the volume is known', async () => {
     await using rig = await Rig.start();
     const announced = new Announced();
