@@ -213,6 +213,9 @@ export function checkStaticConsumer(facts: ClaimFacts): Finding | undefined {
     status?.conditions?.some(({ type, message = '' }) => type === 'PodScheduled' && message.includes(noVolume)),
   );
   const volumes = found(staticVolumes?.volumes);
+  if (volumes?.some(({ spec }) => refersTo(spec.claimRef, claim)) === true) {
+    return nearHolding('static-class', 'Its class provisions no volumes', facts); // no Pod is needed to bind that one
+  }
   if (refused === undefined || volumes === undefined) return undefined;
   const who = `Pod ${refused.metadata.name} uses the claim, and its class provisions no volumes`;
   const near = nearVolume(claim, volumes);

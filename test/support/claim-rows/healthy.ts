@@ -486,6 +486,26 @@ export const healthy: readonly Row[] = [
     ends: 'bound',
   },
   {
+    title: 'a claim for a local volume, which the scheduler has just bound',
+    async arrange(world) {
+      await world.addClass({ provisioner: 'kubernetes.io/no-provisioner', ...late });
+      await world.addNode();
+      await world.addVolume();
+      await world.addClaim();
+      await world.addPod(onNode(world));
+    },
+    async recorded(world) {
+      const claimRef = { namespace: world.namespace, name: 'c', uid: (await world.read(claim))?.metadata.uid };
+      await world.patch(
+        { kind: 'volume', name: world.name('volume') },
+        { spec: { claimRef }, status: { phase: 'Bound' } },
+      );
+      await world.placed();
+    },
+    cluster: recordedOnly,
+    healthy: ['volume-made'],
+  },
+  {
     title: 'a bound claim whose Pod is ending while another one waits for it',
     async arrange(world) {
       await usedClaim(world, running);
