@@ -19,6 +19,12 @@ export interface SyncTracesOptions {
   clock: Clock;
 }
 
+/** What an attempt ends with. */
+export interface TracedEnd {
+  readonly kind: string;
+  readonly error?: unknown;
+}
+
 /** The trace of an object that has failed for this long is exported, in milliseconds; a pause between attempts may add five minutes. */
 const maxRootMs = 10 * 60_000;
 
@@ -64,10 +70,7 @@ export class SyncTraces {
   }
 
   /** Does one attempt for an object, as a part of its trace. One that has an error, or rejects, counts as failed. */
-  async attempt<T extends { readonly kind: string; readonly error?: unknown }>(
-    key: string,
-    work: () => Promise<T>,
-  ): Promise<T> {
+  async attempt<T extends TracedEnd>(key: string, work: () => Promise<T>): Promise<T> {
     const trace = this.#traces.get(key);
     if (trace === undefined) return await work();
     const takenMs = this.clock.wallMs();

@@ -1,5 +1,5 @@
 import type { PersistentVolume } from '../objects.ts';
-import { provisionerAttribute, SyncTraces } from '../claim/sync-traces.ts';
+import { provisionerAttribute, SyncTraces, type TracedEnd } from '../claim/sync-traces.ts';
 
 /** Max volumes whose time in the queue is noted; beyond them it is not traced. */
 const maxQueued = 20_000;
@@ -15,7 +15,7 @@ export class DeletionTraces extends SyncTraces {
   }
 
   /** Deletes a volume, as a part of its trace. */
-  async deletion(volume: PersistentVolume, work: () => Promise<'deleted' | 'ignored'>): Promise<void> {
+  async deletion<T extends TracedEnd>(volume: PersistentVolume, work: () => Promise<T>): Promise<T> {
     const { name, uid = '' } = volume.metadata;
     this.begin(name, `delete volume ${name}`, {
       id: uid,
@@ -28,7 +28,7 @@ export class DeletionTraces extends SyncTraces {
         ...claimAttributes(volume),
       },
     });
-    await this.attempt(name, async () => ({ kind: await work() }));
+    return this.attempt(name, work);
   }
 
   override settled(name: string): void {

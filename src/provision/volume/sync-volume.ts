@@ -19,6 +19,7 @@ import { contradictionOf, contradictionText, isLeftUndone, ownerOf, type VolumeO
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, type Provisioner, VolumeInUseError } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
+import type { SyncEnd } from '../run-workers.ts';
 import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
 import { shouldDelete } from './should-delete.ts';
@@ -50,6 +51,18 @@ export interface VolumeSyncerOptions extends VolumeOwnership {
   clock: Clock;
   logger: Logger;
 }
+
+/**
+ * What a deletion ended with.
+ *
+ * - `ignored`: the provisioner says that the volume is not for this instance.
+ * - `postponed`: the storage cannot be deleted yet, which is no failure.
+ */
+export type DeletionEnd =
+  | { readonly kind: 'deleted' | 'ignored'; readonly error?: undefined }
+  | { readonly kind: 'postponed' | 'failed'; readonly error: unknown };
+
+const done: SyncEnd = { next: 'change' };
 
 interface DeletionContext {
   /** When the cache was read, or the volume live. */
@@ -90,56 +103,53 @@ export class VolumeSyncer {
     this.#options.sharedStorage?.forget(name);
   }
 
-  /**
-   * Reconciles one volume. Safe to repeat at any time.
-   *
-   * @throws when the volume must be tried again later.
-   */
-  async sync(name: string, signal: AbortSignal): Promise<void> {
+  /** Reconciles one volume. Safe to repeat at any time. Never rejects. */
+  async sync(name: string, signal: AbortSignal): Promise<SyncEnd> {
     const { lastErrors, volumes } = this.#options;
-    try {
-      await this.#sync(name, signal);
-      lastErrors?.delete(name);
-    } catch (error) {
-      if (volumes.get(name) !== undefined) lastErrors?.add(name, error); // nothing would remove the error of a volume that is gone
-      throw error;
-    }
+    const end = await this.#sync(name, signal).catch((error: unknown): SyncEnd => ({ next: 'retry', error }));
+    if (end.next !== 'retry') lastErrors?.delete(name);
+    else if (volumes.get(name) !== undefined) lastErrors?.add(name, end.error); // nothing would remove the error of a volume that is gone
+    return end;
   }
 
-  async #sync(name: string, signal: AbortSignal): Promise<void> {
+  async #sync(name: string, signal: AbortSignal): Promise<SyncEnd> {
     const { volumes, provisioner, addFinalizer, quiet, sharedStorage, clock } = this.#options;
     let seenAt = momentOf(clock);
     const cached = volumes.get(name);
     const owner = cached && ownerOf(cached, this.#options);
-    if (cached === undefined || owner === 'others') return;
+    if (cached === undefined || owner === 'others') return done;
     if (owner === 'contradictory') {
       this.#leave(cached);
-      return;
+      return done;
     }
     const deleted = this.#deleted.get(name);
     if (deleted !== undefined && cached.status?.phase === 'Bound') {
       this.#deleted.delete(name); // the API server has been restored from a backup, or the name was used again
     } else if (deleted !== undefined && deleted.uid === cached.metadata.uid) {
-      if (deleted.released || cached.metadata.finalizers?.includes(volumeFinalizer) !== true) return;
+      if (deleted.released || cached.metadata.finalizers?.includes(volumeFinalizer) !== true) return done;
       await this.#release(cached, signal); // our finalizer came to the cache only after the deletion
       deleted.released = true;
-      return;
+      return done;
     }
     const volume = await this.#keepFinalizer(cached, signal);
     const guarded = (await provisioner.shouldDelete?.(volume, { signal })) === false;
     if (guarded || !shouldDelete(volume, addFinalizer)) {
       this.#notToBeDeleted(name);
-      return;
+      return done;
     }
-    if (quiet.mustWait(volume)) return;
+    if (quiet.mustWait(volume)) return done;
     if (!this.#isCertain(volume)) {
-      if (!(await this.#isLiveToDelete(volume, signal))) return;
+      if (!(await this.#isLiveToDelete(volume, signal))) return done;
       seenAt = momentOf(clock);
     }
-    if ((await sharedStorage?.mustWait(volume, signal)) === true) return;
+    if ((await sharedStorage?.mustWait(volume, signal)) === true) return done;
     this.#failed.add(name);
-    await this.#measured(volume, () => this.#traced(volume, () => this.#delete(volume, { seenAt, signal })));
+    const end = await this.#measured(volume, () =>
+      this.#traced(volume, () => this.#delete(volume, { seenAt, signal })),
+    );
+    if (end.kind === 'postponed' || end.kind === 'failed') return { next: 'retry', error: end.error };
     this.#failed.delete(name);
+    return done;
   }
 
   #notToBeDeleted(name: string): void {
@@ -203,22 +213,19 @@ export class VolumeSyncer {
     }
   }
 
-  async #traced(volume: PersistentVolume, work: () => Promise<'deleted' | 'ignored'>): Promise<void> {
+  #traced(volume: PersistentVolume, work: () => Promise<DeletionEnd>): Promise<DeletionEnd> {
     const { traces } = this.#options;
-    await (traces === undefined ? work() : traces.deletion(volume, work));
+    return traces === undefined ? work() : traces.deletion(volume, work);
   }
 
-  async #measured(volume: PersistentVolume, work: () => Promise<void>): Promise<void> {
+  async #measured(volume: PersistentVolume, work: () => Promise<DeletionEnd>): Promise<DeletionEnd> {
     const { metrics, clock } = this.#options;
     const labels = { class: volume.spec.storageClassName ?? '' };
     const startedMs = clock.monotonicMs();
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof VolumeInUseError)) metrics.deleteFailed(labels); // it was postponed
-      throw error;
-    }
-    metrics.deleted(labels, (clock.monotonicMs() - startedMs) / 1000);
+    const end = await work();
+    if (end.kind === 'failed') metrics.deleteFailed(labels);
+    else if (end.kind !== 'postponed') metrics.deleted(labels, (clock.monotonicMs() - startedMs) / 1000);
+    return end;
   }
 
   /** Checks again what was checked when the volume was seen, if this process was paused since then or a request took long. */
@@ -248,7 +255,7 @@ export class VolumeSyncer {
   }
 
   /** Storage first, then the object, then the finalizer that held the object until now. */
-  async #delete(volume: PersistentVolume, context: DeletionContext): Promise<'deleted' | 'ignored'> {
+  async #delete(volume: PersistentVolume, context: DeletionContext): Promise<DeletionEnd> {
     const { provisioner, observer, logger, addFinalizer } = this.#options;
     const { signal } = context;
     const { name, uid, finalizers = [] } = volume.metadata;
@@ -258,26 +265,29 @@ export class VolumeSyncer {
     } catch (error) {
       if (error instanceof IgnoredError) {
         logger.debug({ volume: name, reason: error.reason }, 'Deletion ignored');
-        return 'ignored';
+        return { kind: 'ignored' };
       }
-      if (error instanceof VolumeInUseError) this.#reportPostponed(volume, error);
-      else this.#reportFailure(volume, error instanceof Error ? error.message : String(error), error);
-      throw error;
+      if (error instanceof VolumeInUseError) {
+        this.#reportPostponed(volume, error);
+        return { kind: 'postponed', error };
+      }
+      this.#reportFailure(volume, error instanceof Error ? error.message : String(error), error);
+      return { kind: 'failed', error };
     }
     observer.onDeleted(volume);
     logger.info({ volume: name }, 'Storage deleted');
     this.#warnOfLateCalls(volume);
     const released = addFinalizer && finalizers.includes(volumeFinalizer);
     try {
-      if (!(await this.#deleteObject(volume, signal))) return 'deleted';
+      if (!(await this.#deleteObject(volume, signal))) return { kind: 'deleted' };
       if (released) await this.#release(volume, signal);
     } catch (error) {
       this.#reportRejection(volume, error);
-      throw error;
+      return { kind: 'failed', error };
     }
     if (uid !== undefined) this.#deleted.set(name, { uid, released });
     if (this.#options.volumes.get(name) === undefined) this.#deleted.delete(name); // it was deleted meanwhile
-    return 'deleted';
+    return { kind: 'deleted' };
   }
 
   /** It is not deleted a second time: a driver may keep what a volume's own deletion has left on purpose, such as an archive. */
