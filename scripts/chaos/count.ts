@@ -43,6 +43,8 @@ export interface OpenRecord {
   volumeName: string;
   handle: string | undefined;
   phase: string;
+  /** Why it is stuck; undefined: it is not. */
+  reason: string | undefined;
   problem: string | undefined;
 }
 
@@ -82,9 +84,9 @@ export interface Findings {
   doubled: string[];
   /** What should have come to an end and has not: claims to be bound, volumes to be deleted, records to be closed. */
   pending: string[];
-  /** Records of storage that may be kept on purpose. */
+  /** Records that are stuck as their storage may be kept on purpose. */
   unproved: string[];
-  /** Records that only an operator can close for another reason. */
+  /** Records that are stuck for another reason. */
   stuck: string[];
 }
 
@@ -114,14 +116,18 @@ export function count(outcome: Outcome): Findings {
     destroyed: [...wronglyDeleted(outcome), ...keptAndGone(outcome)],
     doubled: doubled(outcome),
     pending: [...unbound(outcome), ...undeleted(outcome), ...unclosed(outcome)],
-    unproved: reported(outcome, 'unproved'),
-    stuck: reported(outcome, 'stuck'),
+    unproved: reported(outcome, isUnproved),
+    stuck: reported(outcome, (record) => record.phase === 'stuck' && !isUnproved(record)),
   };
 }
 
-function reported({ records }: Outcome, wanted: string): string[] {
+function isUnproved({ phase, reason }: OpenRecord): boolean {
+  return phase === 'stuck' && reason === 'unproved';
+}
+
+function reported({ records }: Outcome, isWanted: (record: OpenRecord) => boolean): string[] {
   return records
-    .filter(({ phase }) => phase === wanted)
+    .filter(isWanted)
     .map(({ volumeName, problem }) => `${volumeName}: ${problem ?? 'no reason given'}`);
 }
 
@@ -167,9 +173,7 @@ function doubled(outcome: Outcome): string[] {
   // one without a claim was imported on purpose
   const volumes = existing(outcome).filter(({ claimUid }) => claimUid !== '');
   // a claim whose former volume is only reported gets another one under another name
-  const unproved = new Set(
-    outcome.records.filter(({ phase }) => phase === 'unproved').map(({ volumeName }) => volumeName),
-  );
+  const unproved = new Set(outcome.records.filter(isUnproved).map(({ volumeName }) => volumeName));
   const holders = new Map(volumes.map(({ handle, claimUid }) => [handle, claimUid]));
   const ownerOf = ({ id, name }: StoredVolume): string =>
     holders.get(id) ??
@@ -196,7 +200,7 @@ function doubled(outcome: Outcome): string[] {
  */
 function withTakenName({ records }: Outcome): ReadonlySet<string> {
   const taken = records.filter(
-    ({ phase, volumeName, claimUid }) => phase === 'stuck' && !volumeName.includes(claimUid),
+    (record) => record.phase === 'stuck' && !isUnproved(record) && !record.volumeName.includes(record.claimUid),
   );
   return new Set(taken.map(({ claimUid }) => claimUid));
 }
@@ -221,8 +225,8 @@ function unbound(outcome: Outcome): string[] {
 
 function recordText(record: OpenRecord | undefined): string {
   if (record === undefined) return 'without a record';
-  const { phase, handle, problem } = record;
-  return `its record is in the phase ${phase}, handle ${handle ?? 'unknown'}${problem === undefined ? '' : `: ${problem}`}`;
+  const { phase, handle, reason, problem } = record;
+  return `its record is in the phase ${phase}, handle ${handle ?? 'unknown'}${reason === undefined ? '' : `, ${reason}: ${problem ?? ''}`}`;
 }
 
 /** Whether the volume waits for nothing but its deletion. */
@@ -241,6 +245,6 @@ function undeleted(outcome: Outcome): string[] {
 
 function unclosed({ records }: Outcome): string[] {
   return records
-    .filter(({ phase }) => phase !== 'stuck' && phase !== 'unproved')
+    .filter(({ phase }) => phase !== 'stuck')
     .map(({ volumeName, phase }) => `the record of ${volumeName} is still open, in the phase ${phase}`);
 }

@@ -23,7 +23,7 @@ function recordsOf({ metadata }: KubeObject): OpenRecord[] {
     .filter(([key]) => !otherEntries.test(key))
     .map(([key, text]) => {
       const { record } = JSON.parse(text) as { record: IntentRecord };
-      const { volume, handle, phase, problem } = record;
-      return { claimUid: key, volumeName: volume.name, handle, phase, problem };
+      const { volume, handle, phase, reason, problem } = record;
+      return { claimUid: key, volumeName: volume.name, handle, phase, reason, problem };
     });
 }

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type IntentPhase, isLeftAlonePhase } from '../../src/provision/intent-journal/intent-record.ts';
 import { leases, type Lease, microTime } from '../../src/kube/election/lease-record.ts';
 import type { Administrator } from './administrator.ts';
 import type { ClaimLoad } from './claim-load.ts';
@@ -154,9 +153,7 @@ export class Rounds {
     const endMs = performance.now() + restMs;
     while (performance.now() < endMs) {
       const records = await insist(() => readJournal(client, cluster.sidecarNamespace));
-      const open = records?.filter(
-        ({ phase, claimUid }) => !isLeftAlonePhase(phase as IntentPhase) && !claims.has(claimUid),
-      );
+      const open = records?.filter(({ phase, claimUid }) => phase !== 'stuck' && !claims.has(claimUid));
       if (open?.length === 0) return;
       await delay(500);
     }
@@ -245,7 +242,7 @@ export class Rounds {
   async #unbound(): Promise<WantedClaim[]> {
     const { claims, client, cluster } = this.#world;
     const records = await insist(() => readJournal(client, cluster.sidecarNamespace));
-    const stuck = new Set(records?.filter(({ phase }) => phase === 'stuck').map(({ claimUid }) => claimUid));
+    const stuck = new Set(records?.filter(({ phase, reason }) => phase === 'stuck' && reason !== 'unproved').map(({ claimUid }) => claimUid));
     return this.#load.created.filter(({ uid = '', unwantedMs }) => {
       const phase = claims.get(uid)?.phase;
       return phase !== 'Bound' && (unwantedMs === undefined || phase !== undefined) && !stuck.has(uid);

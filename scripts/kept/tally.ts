@@ -9,9 +9,9 @@ export interface KeptVolume {
 export interface KeptCounts {
   /** Storage that was kept, and that the driver deleted. */
   destroyed: number;
-  /** Records of kept storage that are reported as unproved. */
+  /** Records of kept storage that are stuck as unproved. */
   unproved: number;
-  /** Those that only an operator can close for another reason. */
+  /** Those that are stuck for another reason. */
   stuck: number;
   /** Those about which nothing is decided yet. */
   open: number;
@@ -27,15 +27,15 @@ export function tally(
   }: { records: readonly OpenRecord[]; deletions: readonly Deletion[]; stored: ReadonlySet<string> },
 ): KeptCounts {
   const deleted = new Set(deletions.map(({ handle }) => handle));
-  const phases = new Map(records.map(({ claimUid, phase }) => [claimUid, phase]));
+  const byClaim = new Map(records.map((record) => [record.claimUid, record]));
   const number = (is: (volume: KeptVolume) => boolean): number => kept.filter(is).length;
   return {
     destroyed: number(({ handle }) => deleted.has(handle) || !stored.has(handle)),
-    unproved: number(({ claimUid }) => phases.get(claimUid) === 'unproved'),
-    stuck: number(({ claimUid }) => phases.get(claimUid) === 'stuck'),
-    open: number(({ claimUid }) => {
-      const phase = phases.get(claimUid);
-      return phase !== undefined && phase !== 'unproved' && phase !== 'stuck';
+    unproved: number(({ claimUid }) => byClaim.get(claimUid)?.reason === 'unproved'),
+    stuck: number(({ claimUid }) => {
+      const record = byClaim.get(claimUid);
+      return record?.phase === 'stuck' && record.reason !== 'unproved';
     }),
+    open: number(({ claimUid }) => (byClaim.get(claimUid)?.phase ?? 'stuck') !== 'stuck'),
   };
 }

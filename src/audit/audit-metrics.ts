@@ -6,7 +6,7 @@ import type { Finding, FindingState } from './finding.ts';
 export const countedStates = [
   'lost',
   'leaked',
-  'unproved',
+  'stuck',
   'candidate',
   'unexplained',
 ] as const satisfies readonly FindingState[];

@@ -7,7 +7,7 @@ import { csiStorage } from '../csi/storage-keys.ts';
 import type { Lister } from '../kube/cache/lister.ts';
 import { storageIndex } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
-import { needsOperator } from '../provision/intent-journal/read-journal.ts';
+import { isStuck } from '../provision/intent-journal/read-journal.ts';
 import { namesProvisioner } from '../provision/volume/owns-volume.ts';
 import { storageHash, storageHashes } from '../provision/volume/storage-hash.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';
@@ -161,7 +161,7 @@ async function dropSaved(
   { client, signal }: CachedLookOptions,
   { records, strangers }: { records: RecordIndex; strangers: Map<string, Stranger> },
 ): Promise<void> {
-  const left = records.all.filter((each) => needsOperator(each) && each.listedIds.length > 0).slice(0, maxRequests);
+  const left = records.all.filter((each) => isStuck(each) && each.listedIds.length > 0).slice(0, maxRequests);
   for (const { record, listedIds } of left) {
     if ((await storedVolume(client, record.volume.name, signal)) === undefined) continue;
     for (const id of listedIds) strangers.delete(id);

@@ -3,7 +3,7 @@ import { nameList } from '../base/name-list.ts';
 import { QuantityError, quantityBytes } from '../base/quantity.ts';
 import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
 import { compareFindings, type Finding } from './finding.ts';
-import { needsOperator, recordState } from '../provision/intent-journal/read-journal.ts';
+import { recordState } from '../provision/intent-journal/read-journal.ts';
 import type { DriverVolume } from './driver-volume.ts';
 import type { PossibleOwner } from './owner-index.ts';
 import type { IndexedRecord, RecordIndex } from './record-index.ts';
@@ -150,7 +150,8 @@ function unnamed(volumeId: string, stranger: Stranger): Finding {
 
 function ownerText({ volumeName, record }: PossibleOwner): string {
   if (record === undefined) return `PersistentVolume ${volumeName}, which has other storage`;
-  const { phase, claim } = record.record;
+  const { claim } = record.record;
+  const { phase } = recordState(record);
   return `the record of claim ${claim.namespace}/${claim.name}, which is in phase ${phase}`;
 }
 
@@ -169,26 +170,27 @@ function recordFindings(indexed: IndexedRecord, sighting: Sighting): Finding[] {
     since: record.createdAt,
   };
   const { handle = '' } = record;
-  const why = recordState(indexed);
-  if (!needsOperator(indexed)) {
+  const { reason, waitsFor: why } = recordState(indexed);
+  if (reason === undefined) {
     const isDeleted = record.phase === 'delete' || record.phase === 'revoke';
     const state = isDeleted ? 'being-deleted' : 'being-made';
     const volumeId = handle || listedIds[0];
     const named = volumeId === undefined ? {} : { volumeId, ...factsOf(volumeId) };
     return [{ state, ...named, ...common, detail: why }];
   }
-  const isUnproved = record.phase === 'unproved';
+  const detail = `${reason}: ${why}`;
   if (listedIds.length > 0) {
-    const state = isUnproved ? 'unproved' : 'leaked';
-    return listedIds.map((volumeId) => ({ state, volumeId, ...common, ...factsOf(volumeId), detail: why }));
+    const state = reason === 'unproved' ? 'stuck' : 'leaked';
+    return listedIds.map((volumeId) => ({ state, reason, volumeId, ...common, ...factsOf(volumeId), detail }));
   }
   const rest = candidateIds.length > 0 ? candidatesText(candidateIds) : whereIsIt(handle, sighting);
   return [
     {
-      state: isUnproved ? 'unproved' : 'stuck',
+      state: 'stuck',
+      reason,
       ...(handle !== '' && { volumeId: handle }),
       ...common,
-      detail: `${why}; ${rest}`,
+      detail: `${detail}; ${rest}`,
     },
   ];
 }

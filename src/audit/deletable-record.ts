@@ -1,3 +1,4 @@
+import { isUnproved } from '../provision/intent-journal/intent-record.ts';
 import { isNameUnique } from '../provision/revoke/deletion-proof.ts';
 import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';
@@ -40,12 +41,12 @@ export function deletableRecord(
   const { record, reportOnly, listedIds, candidateIds } = indexed;
   const why = (): string | undefined => {
     if (others.length > 0) return 'several records name it';
-    if (reportOnly !== '') return `its record is only reported: ${reportOnly}. Another cluster may use the volume`;
-    if (record.phase === 'unproved' && !mayBeUnproved) {
+    if (reportOnly !== '') return `its record is stuck: ${reportOnly}. Another cluster may use the volume`;
+    if (isUnproved(record) && !mayBeUnproved) {
       return `a PersistentVolume may have had it, and somebody may keep it on purpose. If you know that nobody does, delete it by itself, with --${nobodyKeepsIt}`;
     }
     if (record.phase === 'revoke') return 'the sidecar deletes it once no earlier request can be under way';
-    if (!['stuck', 'unproved', 'delete'].includes(record.phase)) return 'the sidecar is creating it';
+    if (record.phase !== 'stuck' && record.phase !== 'delete') return 'the sidecar is creating it';
     const attached = found.strangers.get(id)?.publishedNodes ?? 0;
     if (attached > 0) return `the driver reports it as attached to ${attached} node(s)`;
     const isSettled = found.findings.some((each) => each.volumeId === id && each.record === record.claim.uid);

@@ -8,7 +8,7 @@ const maxRequests = 100;
 /** There is no storage in the other states, or nobody asks for its size. */
 const withStorage: ReadonlySet<FindingState> = new Set<FindingState>([
   'leaked',
-  'unproved',
+  'stuck',
   'candidate',
   'unexplained',
   'being-deleted',

@@ -1,12 +1,12 @@
 import { compareBytes } from '../base/compare-bytes.ts';
+import type { StuckReason } from '../provision/intent-journal/intent-record.ts';
 
 /**
  * What an audit says about one volume or record, the worst first.
  *
  * - `lost`: a PersistentVolume whose storage the driver does not have.
  * - `leaked`: storage without a PersistentVolume, named by a record that only an operator can close.
- * - `stuck`: such a record, with no known storage.
- * - `unproved`: storage, or a record of some, that a PersistentVolume may have had: it may be kept on purpose.
+ * - `stuck`: such a record whose storage is not known, or may be kept on purpose as a PersistentVolume may have had it (`unproved`).
  * - `unverified`: a PersistentVolume whose storage was not found, which does not prove that it is gone.
  * - `shared`: storage that several PersistentVolumes have.
  * - `candidate`: storage without a PersistentVolume whose id mentions the claim of a record or of a PersistentVolume: it may be theirs.
@@ -18,7 +18,6 @@ const findingStates = [
   'lost',
   'leaked',
   'stuck',
-  'unproved',
   'unverified',
   'shared',
   'candidate',
@@ -32,6 +31,8 @@ export type FindingState = (typeof findingStates)[number];
 
 export interface Finding {
   state: FindingState;
+  /** Why the record is stuck. Absent: there is none, or it is not. */
+  reason?: StuckReason;
   /** The driver's id. Absent where it is not known. */
   volumeId?: string;
   /** Names of the PersistentVolumes that have it. */
@@ -50,7 +51,7 @@ export interface Finding {
 }
 
 /** States that need an operator. */
-export const troubles: ReadonlySet<FindingState> = new Set<FindingState>(['lost', 'leaked', 'stuck', 'unproved']);
+export const troubles: ReadonlySet<FindingState> = new Set<FindingState>(['lost', 'leaked', 'stuck']);
 
 /** Findings of two looks with the same key are the same. */
 export function findingKey({ state, volumeId, persistentVolumes, record }: Finding): string {

@@ -135,7 +135,7 @@ export class RecurringAudit {
     const reported = JSON.stringify([counts, audit.incomplete]);
     if (reported === this.#reported) return;
     this.#reported = reported;
-    const level = counts.lost + counts.leaked + counts.unproved > 0 || !isComplete ? 'warn' : 'info';
+    const level = counts.lost + counts.leaked + counts.stuck > 0 || !isComplete ? 'warn' : 'info';
     logger[level]({ ...counts, incomplete: audit.incomplete }, 'The audit has compared the volumes');
   }
 

@@ -44,7 +44,7 @@ variable NODE_NAME, and -v.
 The others have no effect: the arguments of the sidecar can be copied.
 
 Exit codes: 0 nothing needs attention; 1 wrong arguments, or a volume that must not be deleted;
-2 volumes are lost or leaked, or records stuck or unproved; 3 not everything could be checked.`;
+2 volumes are lost or leaked, or records stuck; 3 not everything could be checked.`;
 
 /**
  * Reads the arguments.
@@ -62,7 +62,7 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
     .option('--delete <id...>', 'delete these volumes; stuck records must name them')
     .option(
       `--${nobodyKeepsIt}`,
-      'delete the one volume of --delete also if it is unproved: you know that nobody keeps it on purpose',
+      'delete the one volume of --delete also if its record is stuck as unproved: you know that nobody keeps it on purpose',
     )
     .option('--secret <namespace/name>', 'for --delete: in place of a Secret that is gone')
     .option('--yes', 'delete without confirmation')

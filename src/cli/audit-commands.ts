@@ -20,7 +20,7 @@ export interface CommandContext {
 const defaultTimeoutMs = millisecondsOf(parseGoDuration(flagTable.timeout.default));
 
 /**
- * What to run next, with the flags that find the same driver, cluster and journal. Nothing deletes an unproved volume or a candidate:
+ * What to run next, with the flags that find the same driver, cluster and journal. Nothing deletes a volume that may be kept on purpose, or a candidate:
  * docs/audit.md says what to find out before.
  *
  * @returns undefined where nothing is to be done, and for names that cannot be copied.
@@ -35,8 +35,6 @@ export function commandFor(finding: Finding, found: Audit, context: CommandConte
       );
     case 'stuck':
       return shellCommand(isWithoutStorage(finding, found) ? journal('discard', `--uid=${record}`) : journal('list'));
-    case 'unproved':
-      return shellCommand(journal('list'));
     case 'candidate':
       return shellCommand(record === '' ? describe(context, persistentVolumes) : journal('list'));
     case 'lost':
@@ -76,10 +74,10 @@ function isDeletable(volumeId: string, found: Audit): boolean {
  * mention its claim at all: then every volume that nothing explains may be the record's.
  */
 function isWithoutStorage(
-  { volumeId, record }: Finding,
+  { reason, volumeId, record }: Finding,
   { isListComplete, findings, records, incomplete }: Audit,
 ): boolean {
-  if (!isListComplete || incomplete.length > 0) return false;
+  if (reason === 'unproved' || !isListComplete || incomplete.length > 0) return false;
   const stored = records.find((each) => each.record.claim.uid === record);
   if (stored === undefined || stored.candidateIds.length > 0) return false;
   return volumeId !== undefined || !findings.some(({ state }) => state === 'unexplained' || state === 'candidate');

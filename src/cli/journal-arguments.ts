@@ -48,7 +48,7 @@ Actions:
   list      the open records: claim, volume, phase, age, and what each waits for
   drain     have the sidecar begin no new volume, and wait until no record is open, such as before
             another provisioner takes over; --resume ends it
-  discard   have the sidecar forget the records of --uid, which need an operator; no volume is deleted
+  discard   have the sidecar forget the records of --uid, which are stuck; no volume is deleted
   adopt     take the records of another journal, --from, once nobody works on them any more, such as after
             a change of --leader-election-namespace or --node-deployment; the sidecar takes them over
             within a minute
@@ -58,8 +58,8 @@ All flags of the sidecar are accepted as well. These have an effect: --csi-addre
 NODE_NAME, and -v.
 The others have no effect: the arguments of the sidecar can be copied.
 
-Exit codes: 0 done; 1 wrong arguments, or a record that must not be discarded; 2 records are left
-that need an operator or could not be adopted, or drain has waited in vain; 3 the journal could not be read or written.`;
+Exit codes: 0 done; 1 wrong arguments, or a record that must not be discarded; 2 records are stuck
+or could not be adopted, or drain has waited in vain; 3 the journal could not be read or written.`;
 
 /**
  * Reads the arguments.

@@ -15,7 +15,7 @@ import {
   moveRecord,
   readSilentJournal,
 } from '../provision/intent-journal/edit-journal.ts';
-import { needsOperator, type ReadJournal, readJournal } from '../provision/intent-journal/read-journal.ts';
+import { isStuck, type ReadJournal, readJournal } from '../provision/intent-journal/read-journal.ts';
 import type { JournalLocation } from '../provision/intent-journal/shard-storage.ts';
 import { auditedDriver, auditLogger } from './audited-driver.ts';
 import { connectAsSidecar } from './cluster-connection.ts';
@@ -120,13 +120,13 @@ const actions: Record<JournalArguments['action'], Action> = {
   list: async ({ stdout }, { output }, { place }) => {
     const journal = await place.read();
     stdout.write(output === 'json' ? listJson(place, journal) : text(place, journal));
-    return journal.records.some(needsOperator) ? codes.left : codes.done;
+    return journal.records.some(isStuck) ? codes.left : codes.done;
   },
 
   discard: async (call, { uids, isAgreed }, { place }) => {
     const { records } = await place.read();
     const found = uids.map((uid) => ({ uid, stored: records.find(({ record }) => record.claim.uid === uid) }));
-    const refused = found.filter(({ stored }) => stored === undefined || !needsOperator(stored));
+    const refused = found.filter(({ stored }) => stored === undefined || !isStuck(stored));
     for (const { uid, stored } of refused) {
       const why = stored === undefined ? 'there is no such record' : 'the sidecar is still working on it';
       call.stderr.write(`${printable(uid)}: ${why}\n`);
@@ -187,7 +187,7 @@ const actions: Record<JournalArguments['action'], Action> = {
     for (;;) {
       const journal = await place.read();
       await markDrained(place, journal.shards, new Date(systemClock.wallMs()).toISOString()); // also those that are new
-      const open = journal.records.filter((each) => !needsOperator(each)).length;
+      const open = journal.records.filter((each) => !isStuck(each)).length;
       // a shard that is created now has no mark: volumes are begun in it until the sidecar reads the other shards again
       const isDone = open === 0 && (journal.missing.length === 0 || systemClock.monotonicMs() >= knownFromMs);
       if (isDone || systemClock.monotonicMs() >= untilMs) {
@@ -216,6 +216,6 @@ function drainedText({ records, missing }: ReadJournal, open: number): string {
   if (open === 0 && missing.length > 0)
     return `Leases of the journal do not exist: ${missing.length}. A running sidecar may create them, and begin volumes in them for a minute: repeat with a longer --wait. ${end}`;
   if (records.length === 0) return `The journal is empty, and no new volume is begun. ${end}`;
-  if (open === 0) return `What is left needs an operator, and no new volume is begun. ${end}`;
+  if (open === 0) return `What is left is stuck, and no new volume is begun. ${end}`;
   return `${open} records are still open: does a sidecar run, and does its driver respond? No new volume is begun. ${end}`;
 }

@@ -27,7 +27,7 @@ export interface QueueStatus {
 }
 
 /** An open record, without its plan. */
-export type OpenIntent = Pick<IntentRecord, 'claim' | 'phase' | 'createdAt' | 'problem'> & {
+export type OpenIntent = Pick<IntentRecord, 'claim' | 'phase' | 'createdAt' | 'reason' | 'problem'> & {
   readonly volume: string;
   /** Why nothing is done about it now; undefined: it does not wait. */
   readonly wait: DeliberateWait | undefined;
@@ -128,9 +128,10 @@ export class ControllerStatus {
   /** The open records of the intent journal; of a provisioner without one, none. */
   *openIntents(): Generator<OpenIntent> {
     for (const intent of this.#parts.intents()) {
-      const { claim, phase, createdAt, problem, volume } = intent.record;
+      const { claim, phase, createdAt, reason, problem, volume } = intent.record;
       const wait = this.#waitOf(intent);
-      yield { claim, phase, createdAt, volume: volume.name, wait, ...(problem !== undefined && { problem }) };
+      const why = reason !== undefined && problem !== undefined && { reason, problem };
+      yield { claim, phase, createdAt, volume: volume.name, wait, ...why };
     }
   }
 

@@ -15,7 +15,14 @@ const volume: SeenVolume = {
   exists: true,
 };
 const claim = { namespace: 'ns', name: 'data', uid, unwantedMs: undefined };
-const record = { claimUid: other, volumeName: `pvc-${other}`, handle: undefined, phase: 'unclear', problem: undefined };
+const record = {
+  claimUid: other,
+  volumeName: `pvc-${other}`,
+  handle: undefined,
+  phase: 'unclear',
+  reason: undefined,
+  problem: undefined,
+};
 
 /** One claim with its volume. */
 const whole: Outcome = {
@@ -165,7 +172,7 @@ describe('the count at the end of a chaos run', () => {
     },
     {
       title: 'a record of storage that may be kept is reported and not pending',
-      outcome: { records: [{ ...record, phase: 'unproved', problem: 'nothing is known' }] },
+      outcome: { records: [{ ...record, phase: 'stuck', reason: 'unproved', problem: 'nothing is known' }] },
       wanted: { unproved: 1 },
     },
     {
@@ -179,10 +186,10 @@ describe('the count at the end of a chaos run', () => {
       wanted: { doubled: 1, leaked: 1 },
     },
     {
-      title: 'a volume beside one that is only reported is not doubled',
+      title: 'a volume beside one that may be kept on purpose is not doubled',
       outcome: {
         stored: [...whole.stored, { id: 'more', name: `vol-${uid}` }],
-        records: [{ ...record, claimUid: uid, volumeName: `vol-${uid}`, phase: 'unproved' }],
+        records: [{ ...record, claimUid: uid, volumeName: `vol-${uid}`, phase: 'stuck', reason: 'unproved' }],
       },
       wanted: { unproved: 1 },
     },

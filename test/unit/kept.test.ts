@@ -44,11 +44,12 @@ describe('the command line of a kept run', () => {
 describe('the count of a kept run', () => {
   const kept = [1, 2, 3, 4].map((n) => ({ claimUid: `claim-${n}`, handle: `handle-${n}` }));
   const all = kept.map(({ handle }) => handle);
-  const record = (n: number, phase: string) => ({
+  const record = (n: number, phase: string, reason?: string) => ({
     claimUid: `claim-${n}`,
     volumeName: `pvc-${n}`,
     handle: undefined,
     phase,
+    reason,
     problem: undefined,
   });
 
@@ -63,8 +64,13 @@ describe('the count of a kept run', () => {
     assert.equal(tally(kept, { records: [], deletions, stored: new Set(['handle-2', 'handle-3']) }).destroyed, 3);
   });
 
-  test('distinguishes records that are reported from those that are still open', () => {
-    const records = [record(1, 'unproved'), record(2, 'stuck'), record(3, 'unclear'), record(4, 'revoked')];
+  test('distinguishes records that are stuck from those that are still open', () => {
+    const records = [
+      record(1, 'stuck', 'unproved'),
+      record(2, 'stuck', 'undecidable'),
+      record(3, 'unclear'),
+      record(4, 'delete'),
+    ];
     const counts = tally(kept, { records, deletions: [], stored: new Set(all) });
     assert.deepEqual(counts, { destroyed: 0, unproved: 1, stuck: 1, open: 2 });
   });

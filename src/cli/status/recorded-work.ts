@@ -21,12 +21,12 @@ export async function recordedWork(
     ['shared-storage', { ...nobody, ...others.sharing }],
     ['journal-rights', { ...nobody, count: others.isJournalRefused ? 1 : 0 }],
   ]);
-  for (const { phase, claim, createdAt, problem, wait } of controller.openIntents()) {
+  for (const { phase, claim, createdAt, reason, problem, wait } of controller.openIntents()) {
     if (sliceSpent()) await nextSlice();
     const { count, oldest } = phases.get(phase) ?? { count: 0, oldest: undefined };
     const isOldest = oldest === undefined || createdAt < oldest.createdAt;
     const name = `${claim.namespace}/${claim.name}`;
-    const own = { claim: name, createdAt, ...(problem !== undefined && { problem }) };
+    const own = { claim: name, createdAt, ...(reason !== undefined && { problem: `${reason}: ${problem ?? ''}` }) };
     phases.set(phase, { phase, count: count + 1, oldest: isOldest ? own : oldest });
     if (wait === undefined) continue;
     const known = waits.get(wait.reason) ?? { ...nobody, example: `claim ${name}` };

@@ -34,7 +34,7 @@ export interface ReportedAudit {
   readonly problem: string | undefined;
 }
 
-const badStates: ReadonlySet<string> = new Set(['lost', 'leaked', 'stuck', 'unproved']);
+const badStates: ReadonlySet<string> = new Set(['lost', 'leaked', 'stuck']);
 
 /** @param audit - undefined: there is none on this instance. */
 export function auditSection(audit: ReportedAudit | undefined, atMs: number): string {

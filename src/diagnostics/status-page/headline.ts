@@ -1,6 +1,6 @@
 import { countText, durationText, plural } from './html.ts';
 import type { DigestedReport } from './report-digest.ts';
-import { leftPhases, type StatusReport } from './status-report.ts';
+import { stuckPhase, type StatusReport } from './status-report.ts';
 
 /** The state in one sentence. */
 export interface Headline {
@@ -37,7 +37,7 @@ function problemsOf(
   work: NonNullable<StatusReport['work']>,
 ): { text: string; mark: string }[] {
   const { claims, released, isJournalRefused } = work;
-  const left = leftCount(work);
+  const stuck = stuckCount(work);
   const failing = digest.failing + released.failing;
   const problems: { text: string; mark: string }[] = [];
   const add = (text: string, mark = ''): unknown => problems.push({ text, mark });
@@ -48,15 +48,14 @@ function problemsOf(
       `the deletion of ${countText(released.failing)} of ${plural(released.total, 'released volume', 'released volumes')} failing`,
     );
   if (problems[0] !== undefined) problems.splice(0, 1, { ...problems[0], mark: `${countText(failing)} failing` });
-  if (left > 0)
-    add(`${plural(left, 'record', 'records')} of the journal left to an operator`, `${countText(left)} left`);
+  if (stuck > 0) add(`${plural(stuck, 'record', 'records')} of the journal stuck`, `${countText(stuck)} stuck`);
   if (isJournalRefused) add('the intent journal cannot be written', 'no journal');
   return problems.map(({ text, mark }, index) => ({ text: index === 0 ? capitalised(text) : text, mark }));
 }
 
 /** Records that only an operator can close. */
-export function leftCount({ phases }: NonNullable<StatusReport['work']>): number {
-  return phases.reduce((sum, { phase, count }) => sum + (leftPhases.has(phase) ? count : 0), 0);
+export function stuckCount({ phases }: NonNullable<StatusReport['work']>): number {
+  return phases.reduce((sum, { phase, count }) => sum + (phase === stuckPhase ? count : 0), 0);
 }
 
 function joined(texts: readonly string[]): string {

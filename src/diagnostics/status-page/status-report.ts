@@ -116,8 +116,8 @@ export interface ReportedMisfit {
   readonly cure: string;
 }
 
-/** Phases of records that only an operator can close. */
-export const leftPhases: ReadonlySet<string> = new Set(['stuck', 'unproved']);
+/** The phase of records that only an operator can close. */
+export const stuckPhase = 'stuck';
 
 /** Open records of one phase of the intent journal. */
 export interface ReportedPhase {

@@ -1,11 +1,11 @@
 import { auditSection } from './audit-section.ts';
 import { claimList } from './claim-sections.ts';
 import { countText, durationText, escapeHtml, latencyText, plural, shortened } from './html.ts';
-import { headline, leftCount } from './headline.ts';
+import { headline, stuckCount } from './headline.ts';
 import { hourSection } from './hour-section.ts';
 import type { DigestedReport } from './report-digest.ts';
 import { queryText, type StatusQuery } from './status-query.ts';
-import { leftPhases, type StatusReport } from './status-report.ts';
+import { stuckPhase, type StatusReport } from './status-report.ts';
 import type { StatusView } from './status-view.ts';
 import { releasedSection, waitsSection } from './volume-sections.ts';
 
@@ -68,8 +68,8 @@ function summary(report: DigestedReport): string {
           [calls.length === 1 ? 'call in flight' : 'calls in flight', countText(calls.length)],
           ['longest call', calls[0] === undefined ? '–' : latencyText(calls[0].seconds)],
           [
-            leftCount(work) === 1 ? 'record left to an operator' : 'records left to an operator',
-            countText(leftCount(work)),
+            stuckCount(work) === 1 ? 'record stuck' : 'records stuck',
+            countText(stuckCount(work)),
           ],
         ];
   const list = figures.map(([label, value]) => `<li><b>${value}</b> ${label}`).join('');
@@ -144,7 +144,7 @@ function intents({ work, atMs }: StatusReport): string {
   const rows = work.phases.map(({ phase, count, oldest }) => {
     const age = durationText((atMs - Date.parse(oldest.createdAt)) / 1000);
     const problem = oldest.problem === undefined ? '' : `<p class="e">${escapeHtml(shortened(oldest.problem, 300))}`;
-    const name = leftPhases.has(phase) ? `<b class="bad">${phase}</b>` : escapeHtml(phase);
+    const name = phase === stuckPhase ? `<b class="bad">${phase}</b>` : escapeHtml(phase);
     return `<tr><th scope="row">${name}<td class="n">${countText(count)}<td>${escapeHtml(oldest.claim)}${problem}<td class="n">${age}\n`;
   });
   return tableOf({

@@ -9,17 +9,27 @@ import type { Plan } from '../recoverable.ts';
  * - `unclear`: an attempt ended without a clear result.
  * - `revoke`: its claim is gone; once no request that was sent for it can be under way, in `quietInMs`, the storage is deleted.
  * - `delete`: the storage `handle` is being deleted; it must be gone before anything of the same name is created.
- * - `stuck`: what is left cannot be determined; `problem` says why.
- * - `unproved`: storage may be left, which a PersistentVolume may have had: it may be kept on purpose; `problem` says more.
+ * - `stuck`: it is left to an operator, or to a claim that wants the volume again; `reason` and `problem` say why.
  */
 export type IntentPhase = (typeof intentPhases)[number];
 
 /** All phases, in the order in which a record may go through them. */
-export const intentPhases = ['create', 'unclear', 'revoke', 'delete', 'stuck', 'unproved'] as const;
+export const intentPhases = ['create', 'unclear', 'revoke', 'delete', 'stuck'] as const;
 
-/** Nothing is done about a record in this phase: an operator decides, or a claim that wants the volume again. */
-export function isLeftAlonePhase(phase: IntentPhase): boolean {
-  return phase === 'stuck' || phase === 'unproved';
+/**
+ * Why a record is stuck.
+ *
+ * - `unproved`: a PersistentVolume may have had the storage, so it may be kept on purpose. Nothing is tried again.
+ * - `undecidable`: what an attempt has left cannot be determined.
+ * - `restored`: the record may be outdated, or that of another cluster.
+ */
+export type StuckReason = (typeof stuckReasons)[number];
+
+export const stuckReasons = ['unproved', 'undecidable', 'restored'] as const;
+
+/** Whether a record is stuck because its storage may be kept on purpose. */
+export function isUnproved({ phase, reason }: Pick<IntentRecord, 'phase' | 'reason'>): boolean {
+  return phase === 'stuck' && reason === 'unproved';
 }
 
 /** Zero for each phase. */
@@ -57,9 +67,11 @@ export interface IntentRecord {
    * volume was planned, or a later one until which everything was seen. Absent: none is known.
    */
   since?: string;
-  /** The storage, where it is known in the phases `revoke` and `unproved`. In `delete`, and perhaps in `stuck`: its deletion may have been begun. */
+  /** The storage, where it is known in the phase `revoke`, or is stuck as unproved. In `delete`, and perhaps in `stuck`: its deletion may have been begun. */
   handle?: string;
-  /** Why it is stuck or unproved, as the text of a log line. */
+  /** Why it is stuck: there in that phase alone, as is `problem`. */
+  reason?: StuckReason;
+  /** The same as the text of a log line. */
   problem?: string;
   /** A PersistentVolume of the name has other storage: what was created for the claim has no PersistentVolume. */
   nameTaken?: true;

@@ -1,14 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
 import { counter, gauge, histogram, type MetricRegistry } from '../../base/metrics.ts';
-import { type IntentPhase, noRecords } from './intent-record.ts';
+import { type IntentPhase, noRecords, stuckReasons } from './intent-record.ts';
 
 /**
- * Why something is reported and not repaired.
+ * Why something is reported and not repaired: a record is stuck, or
  *
- * - `unproved`: a PersistentVolume may have had the volume, which may be kept on purpose.
  * - `lost`: a driver returned storage whose record is gone, and no other can be written.
- * - `restored`: the record may be outdated or of another cluster, such as one of a restored backup.
- * - `undecidable`: what an attempt left behind cannot be determined.
  * - `unreadable`: an entry that is no record, or a Lease in the format of another version.
  * - `other-provisioner`: the record is of another provisioner, whose journal has the same name.
  * - `too-large`: a record that fits into no object.
@@ -17,10 +14,8 @@ import { type IntentPhase, noRecords } from './intent-record.ts';
 export type ReportReason = (typeof reportReasons)[number];
 
 export const reportReasons = [
-  'unproved',
+  ...stuckReasons,
   'lost',
-  'restored',
-  'undecidable',
   'unreadable',
   'other-provisioner',
   'too-large',

@@ -1,7 +1,7 @@
 import type { JournalListener } from './intent-journal.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { inParallel, type ShardReader, UnreadError } from './read-shards.ts';
-import { isReported, type RecordChanges } from './record-changes.ts';
+import { isStuck, type RecordChanges } from './record-changes.ts';
 import { isUnexpected, RequestFailures } from './shard-storage.ts';
 import type { Shard } from './shard.ts';
 import type { WriteQueue } from './write-queue.ts';
@@ -151,7 +151,7 @@ export class JournalRun {
     const nowMs = this.#nowMs;
     const entries = state.entries();
     const isForeign = entries.some(({ writer }) => writer !== me);
-    const isAlone = exclusive && !isForeign && !state.isDraining && !entries.some(isReported);
+    const isAlone = exclusive && !isForeign && !state.isDraining && !entries.some(isStuck);
     const everyMs = isForeign || state.isDraining ? pollMs : slowPollMs;
     if (nowMs - this.#polledAtMs >= everyMs) await this.#poll(isAlone, nowMs);
     changes.adoptSilent(exclusive ? Infinity : this.#nowMs - adoptAfterMs);

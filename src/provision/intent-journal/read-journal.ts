@@ -1,6 +1,6 @@
 /** Reads a journal without taking over or writing anything. */
 import type { Clock } from '../../base/clock.ts';
-import { type IntentRecord, isLeftAlonePhase } from './intent-record.ts';
+import type { IntentPhase, IntentRecord, StuckReason } from './intent-record.ts';
 import { recordOf } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
 import { findMore, inParallel } from './read-shards.ts';
@@ -93,16 +93,26 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
   return journal;
 }
 
-/** Whether the sidecar does nothing about it: an operator decides. */
-export function needsOperator({ record, reportOnly }: Pick<StoredRecord, 'record' | 'reportOnly'>): boolean {
-  return isLeftAlonePhase(record.phase) || reportOnly !== '';
+/** A record as operators see it. */
+export interface RecordState {
+  /** `stuck` also where nothing may be deleted because of the record, whatever its own phase is. */
+  phase: IntentPhase;
+  /** Why it is stuck; undefined: it is not. */
+  reason: StuckReason | undefined;
+  /** What it waits for, as far as the record itself says so: one clause, without a full stop. */
+  waitsFor: string;
 }
 
-/** What a record waits for, as far as the record itself says so: one clause, without a full stop. */
-export function recordState({ record, reportOnly }: Pick<StoredRecord, 'record' | 'reportOnly'>): string {
-  if (reportOnly !== '') return `only reported: ${reportOnly}`;
-  const { phase, problem = 'no reason is recorded' } = record;
-  return isLeftAlonePhase(phase) ? problem : phaseTexts[phase];
+export function recordState({ record, reportOnly }: Pick<StoredRecord, 'record' | 'reportOnly'>): RecordState {
+  if (reportOnly !== '') return { phase: 'stuck', reason: 'restored', waitsFor: reportOnly };
+  const { phase, reason = 'undecidable', problem = 'no reason is recorded' } = record;
+  if (phase === 'stuck') return { phase, reason, waitsFor: problem };
+  return { phase, reason: undefined, waitsFor: phaseTexts[phase] };
+}
+
+/** Whether the sidecar leaves it to an operator. */
+export function isStuck(stored: Pick<StoredRecord, 'record' | 'reportOnly'>): boolean {
+  return recordState(stored).phase === 'stuck';
 }
 
 const phaseTexts = {
@@ -110,6 +120,4 @@ const phaseTexts = {
   unclear: 'an attempt ended without a clear result, and is being retried',
   revoke: 'no claim needs it, and it is deleted once no earlier request can be under way',
   delete: 'no claim needs it, and it is being deleted',
-  unproved: '',
-  stuck: '',
 } as const;

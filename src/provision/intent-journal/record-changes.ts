@@ -1,7 +1,6 @@
 /** Merges what others have changed in a shard since this process last read or wrote it. */
 import { inSlices } from '../../base/event-loop.ts';
 import { foreignIntent, type FoundIntent, type JournalListener } from './intent-journal.ts';
-import { isLeftAlonePhase } from './intent-record.ts';
 import { type JournalEntry, recordOf, withHead } from './journal-entry.ts';
 import type { JournalParts } from './journal-parts.ts';
 import { PlanReader } from './plan-text.ts';
@@ -181,12 +180,12 @@ export class RecordChanges {
       const entry = home?.wanted.get(uid);
       const isOurs = entry?.writer === me && home?.adopting.has(uid) === false; // else it is taken over first
       if (shard.ofOtherProvisioners.has(uid) || (home !== undefined && entry !== undefined && !isOurs)) later.push(uid);
-      else if (home !== undefined && entry !== undefined && isReported(entry)) {
+      else if (home !== undefined && entry !== undefined && isStuck(entry)) {
         home.discardRecord(uid, nowMs);
       } else if (uid !== '') {
         journal.logger.warn(
           { shard: storage.nameOf(shard.index), uid },
-          'The record is not discarded: only those that are stuck, unproved or only reported can be',
+          'The record is not discarded: only one that is stuck can be',
         );
       }
     }
@@ -245,8 +244,8 @@ function otherWriter({ header, records }: ShardContents, me: string): string | u
 }
 
 /** Whether an operator has to decide about it. */
-export function isReported({ phase, reportOnly }: JournalEntry): boolean {
-  return isLeftAlonePhase(phase) || reportOnly !== '';
+export function isStuck({ phase, reportOnly }: JournalEntry): boolean {
+  return phase === 'stuck' || reportOnly !== '';
 }
 
 /** What a merge has found, by UID of the claim. */

@@ -1,5 +1,5 @@
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
-import { type IntentRecord, noRecords } from '../intent-journal/intent-record.ts';
+import { type IntentRecord, isUnproved, noRecords } from '../intent-journal/intent-record.ts';
 import type { Intent } from './intent.ts';
 
 /** The volume's name is in use by the intent of another claim. */
@@ -44,7 +44,7 @@ export class IntentIndex {
 
   /** @throws {NameInUseError} when another claim's intent has the name, and came first. An unproved one does not count. */
   checkName(uid: string, name: string): void {
-    const first = this.named(name).find(({ record }) => record.phase !== 'unproved' || record.claim.uid === uid);
+    const first = this.named(name).find(({ record }) => !isUnproved(record) || record.claim.uid === uid);
     if (first === undefined || first.record.claim.uid === uid) return;
     const { claim } = first.record;
     throw new NameInUseError(
@@ -84,7 +84,7 @@ export class IntentIndex {
     if (!isOpen) return false;
     this.#phases[record.phase] += 1;
     this.#metrics.records(this.#phases);
-    if (record.phase === 'unproved') this.#onNameFree?.(record.volume.name);
+    if (isUnproved(record)) this.#onNameFree?.(record.volume.name);
     return true;
   }
 

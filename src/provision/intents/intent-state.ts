@@ -20,6 +20,7 @@ import {
   savesEndMs,
   type Time,
 } from './earlier-requests.ts';
+import type { StuckReason } from '../intent-journal/intent-record.ts';
 
 export type IntentState = Recording | Creating | Saved | Revoking | Deleting | Stuck | Foreign;
 
@@ -60,13 +61,6 @@ export interface Problem {
   readonly reason: StuckReason;
   readonly text: string;
 }
-
-/**
- * - `unproved`: a PersistentVolume may have had it, so it may be kept on purpose.
- * - `undecidable`: what an attempt has left cannot be determined.
- * - `restored`: the record may be outdated, or that of another cluster.
- */
-export type StuckReason = 'unproved' | 'undecidable' | 'restored';
 
 /**
  * Its claim wants it.
@@ -133,7 +127,7 @@ export interface Deleting extends Undone {
 /**
  * What is left cannot be determined, or may be kept on purpose.
  *
- * At the backend: as before. Durable: the record, in the phase `stuck` or `unproved`. Acts: an operator; its claim, if it wants the volume; the
+ * At the backend: as before. Durable: the record, in the phase `stuck`. Acts: an operator; its claim, if it wants the volume; the
  * revoker now and then, unless it is unproved. Ends: when it is discarded, or resolved by one of them.
  */
 export interface Stuck {

@@ -1,6 +1,6 @@
 /** An open intent, its record, and what it waits for. */
 import type { FoundIntent } from '../intent-journal/intent-journal.ts';
-import { type IntentPhase, type IntentRecord, isLeftAlonePhase } from '../intent-journal/intent-record.ts';
+import type { IntentPhase, IntentRecord } from '../intent-journal/intent-record.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
 import {
   type Calls,
@@ -67,7 +67,7 @@ export function foundIntent(
 }
 
 function foundState(
-  { phase, handle, problem: text = '', quietInMs }: IntentRecord,
+  { phase, handle, reason = 'undecidable', problem: text = '', quietInMs }: IntentRecord,
   owner: FoundIntent['owner'],
   { time, sinceMs }: { time: Time; sinceMs: number },
 ): IntentState {
@@ -75,9 +75,7 @@ function foundState(
   const endMs = quietInMs === undefined ? undefined : nowMs + quietInMs;
   const calls = endMs === undefined ? callsFound(sinceMs, time) : { ...noCalls, sinceMs, endMs };
   const isUnclear = phase !== 'create';
-  const problem = isLeftAlonePhase(phase)
-    ? ({ reason: phase === 'unproved' ? 'unproved' : 'undecidable', text } as const)
-    : undefined;
+  const problem = phase === 'stuck' ? { reason, text } : undefined;
   if (owner === 'foreign') return { kind: 'foreign', calls, isUnclear, problem };
   const saves = { ...noSaves, isSent: true, endMs: endMs ?? -Infinity };
   const storage = handle === undefined ? undefined : { handle, isCurrent: endMs !== undefined };
@@ -107,7 +105,7 @@ export function recordOf({ record }: Pick<Intent, 'record'>, state: IntentState,
   const problem = state.kind === 'stuck' ? state.problem : begun?.problem;
   const phase = phaseOf(state);
   const was = state.kind === 'stuck' ? state.was : state;
-  const isNamed = was.kind === 'deleting' || phase === 'revoke' || phase === 'unproved';
+  const isNamed = was.kind === 'deleting' || phase === 'revoke' || problem?.reason === 'unproved';
   const handle = isNamed ? begun?.storage?.handle : undefined;
   return {
     claim,
@@ -117,7 +115,7 @@ export function recordOf({ record }: Pick<Intent, 'record'>, state: IntentState,
     ...(since !== undefined && { since }),
     ...(handle !== undefined && { handle }),
     ...((was.kind === 'deleting' || phase === 'revoke') && quietOf(was, nowMs)),
-    ...(problem !== undefined && isLeftAlonePhase(phase) && { problem: problem.text }),
+    ...(problem !== undefined && { reason: problem.reason, problem: problem.text }),
     ...(nameTaken !== undefined && { nameTaken }),
     createdAt,
   };
@@ -130,8 +128,7 @@ function quietOf(state: IntentState, nowMs: number): Pick<IntentRecord, 'quietIn
 }
 
 function phaseOf(state: IntentState): IntentPhase {
-  const problem = state.kind === 'stuck' ? state.problem : begunOf(state)?.problem;
-  if (problem !== undefined) return problem.reason === 'unproved' ? 'unproved' : 'stuck';
+  if (state.kind === 'stuck' || begunOf(state)?.problem !== undefined) return 'stuck';
   if (state.kind === 'deleting') return 'delete';
   if (state.kind === 'revoking' && state.isWaitRecorded) return 'revoke';
   return begunOf(state)?.isUnclear === true ? 'unclear' : 'create';
@@ -139,7 +136,7 @@ function phaseOf(state: IntentState): IntentPhase {
 
 /** Nothing is done for it: an operator, or a claim that wants it again, decides. */
 export function isLeftAlone({ record }: Intent): boolean {
-  return isLeftAlonePhase(record.phase);
+  return record.phase === 'stuck';
 }
 
 /**

@@ -10,8 +10,8 @@ import {
   type IntentJournal,
   type JournalListener,
 } from '../intent-journal/intent-journal.ts';
-import type { JournalMetrics, ReportReason } from '../intent-journal/journal-metrics.ts';
-import type { IntentRecord } from '../intent-journal/intent-record.ts';
+import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
+import type { IntentRecord, StuckReason } from '../intent-journal/intent-record.ts';
 import type { BackendProgress } from '../backend-progress.ts';
 import { RecentlyClosed } from './recently-closed.ts';
 import { type Calls, callsEndMs, noCalls, type Time } from './earlier-requests.ts';
@@ -76,7 +76,7 @@ export class Intents {
   /** By the name of a volume whose record was closed: calls that may still create its storage. */
   readonly #callsOfClosed = new Map<string, Calls>();
   /** Why an intent was reported as stuck in this process: a backend's texts may differ from call to call. */
-  readonly #reported = new WeakMap<Intent, ReportReason>();
+  readonly #reported = new WeakMap<Intent, StuckReason>();
   readonly #closed: RecentlyClosed;
   /** UIDs of claims, until they are settled, which may have had a PersistentVolume, of a closed intent or of the past before a restore. */
   readonly #mayHaveHadVolume = new Set<string>();
@@ -423,11 +423,8 @@ export class Intents {
   }
 
   /** An operator has to decide. Logged once for each reason. */
-  stuck(intent: Intent, reported: ReportReason, text: string): void {
-    const problem: Problem = {
-      reason: reported === 'unproved' || reported === 'restored' ? reported : 'undecidable',
-      text: text.slice(0, maxProblemLength),
-    };
+  stuck(intent: Intent, reason: StuckReason, text: string): void {
+    const problem: Problem = { reason, text: text.slice(0, maxProblemLength) };
     const known = intent.state.kind === 'stuck' ? intent.state.problem : begunOf(intent.state)?.problem;
     if (known?.reason === 'unproved' && problem.reason === 'unproved') return;
     this.on(intent, { type: 'stuck', ...problem });

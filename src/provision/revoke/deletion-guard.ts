@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { type ClaimWish, claimWish, type ClaimWishOptions, type WishedVolume } from '../claim/claim-wish.ts';
 import { liveClaim } from '../claim/current-claim.ts';
-import type { ReportReason } from '../intent-journal/journal-metrics.ts';
+import type { StuckReason } from '../intent-journal/intent-record.ts';
 import type { Intent } from '../intents/intent.ts';
 import { deletableAtMs, isBeingDeleted, mayBeSaved } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
@@ -17,9 +17,9 @@ import type { Recoverable } from '../recoverable.ts';
 /** Nothing may be deleted because of this record. */
 export class ReportOnlyError extends Error {
   override readonly name = 'ReportOnlyError';
-  readonly reason: ReportReason;
+  readonly reason: StuckReason;
 
-  constructor(message: string, reason: ReportReason) {
+  constructor(message: string, reason: StuckReason) {
     super(message);
     this.reason = reason;
   }

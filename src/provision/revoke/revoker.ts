@@ -13,6 +13,7 @@ import type { ClaimWish } from '../claim/claim-wish.ts';
 import { type DeletionGuard, ReportOnlyError, TooEarlyError, WantedAgainError } from './deletion-guard.ts';
 import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
 import { failedReason } from '../event-reasons.ts';
+import { isUnproved } from '../intent-journal/intent-record.ts';
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
 import { uidIndex } from '../cache/informers.ts';
 import { type Intent, type WaitReason, waitReason } from '../intents/intent.ts';
@@ -459,7 +460,7 @@ export class Revoker {
   async #stuck(intent: Intent, known: Problem | undefined, signal: AbortSignal): Promise<void> {
     const { intents, provisioner } = this.#options;
     intents.report(intent, known);
-    if (intent.record.phase === 'unproved') await provisioner.release?.(intent.record.plan, { signal });
+    if (isUnproved(intent.record)) await provisioner.release?.(intent.record.plan, { signal });
     else this.#queue.addAfter(intent.record.claim.uid, pauses.maxMs);
   }
 

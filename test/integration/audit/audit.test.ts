@@ -46,7 +46,7 @@ describe('an audit', () => {
     const leaked = report.findings[1];
     assert.equal(leaked?.record, uidOf(1));
     assert.equal(leaked.claim, 'ns/claim-1');
-    assert.equal(leaked.detail, 'the secret is gone');
+    assert.equal(leaked.detail, 'undecidable: the secret is gone');
   });
 
   test('finds the volume of a record without an id by its name, as a part of the id', async () => {
@@ -160,7 +160,7 @@ describe('an audit of a record that a PersistentVolume or nobody has', () => {
     rig.lists('vol-1');
     const report = await rig.report();
     assert.deepEqual(states(report), ['leaked vol-1']);
-    assert.match(report.findings[0]?.detail ?? '', /^only reported: the journal is a copy/);
+    assert.match(report.findings[0]?.detail ?? '', /^restored: the journal is a copy/);
     const { code, stdout } = await rig.run(['--delete', 'vol-1', '--yes']);
     assert.equal(code, 1);
     assert.match(stdout, /^refused: vol-1: .*Another cluster may use the volume$/m);

@@ -22,7 +22,7 @@ describe('a volume whose id contains the UID of a claim', () => {
     const report = await rig.report();
     assert.deepEqual(states(report), ['stuck -', `candidate ${id}`]);
     const [record, candidate] = report.findings;
-    assert.equal(record?.detail, `the secret is gone; these volumes may be its storage: ${id}`);
+    assert.equal(record?.detail, `undecidable: the secret is gone; these volumes may be its storage: ${id}`);
     assert.equal(candidate?.detail, 'it may belong to the record of claim ns/claim-1, which is in phase stuck');
     assert.deepEqual([candidate.record, candidate.claim], [uidOf(1), 'ns/claim-1']);
     await assertRefused(rig, id, /its id only mentions a claim or a volume/);
@@ -75,11 +75,11 @@ describe('a volume whose id contains the UID of a claim', () => {
     await assertRefused(rig, `pvc-${uidOf(1)}`, /only mentions a claim/);
   });
 
-  test('is one of an unproved record, and is not deleted even if nobody keeps it', async () => {
+  test('is one of a record that is stuck as unproved, and is not deleted even if nobody keeps it', async () => {
     await using rig = await AuditRig.start();
-    await rig.put({ ...recordOf(1), phase: 'unproved', problem: 'its history is gone' });
+    await rig.put({ ...recordOf(1), phase: 'stuck', reason: 'unproved', problem: 'its history is gone' });
     rig.lists(`vol-${uidOf(1)}`);
-    assert.deepEqual(states(await rig.report()), ['unproved -', `candidate vol-${uidOf(1)}`]);
+    assert.deepEqual(states(await rig.report()), ['stuck -', `candidate vol-${uidOf(1)}`]);
     await assertRefused(rig, `vol-${uidOf(1)}`, /only mentions a claim/);
   });
 

@@ -72,12 +72,12 @@ describe('--delete', () => {
     assert.ok(annotations[`csi-provisioner.journal/${uidOf(1)}`] !== undefined, 'the entry is left to the sidecar');
   });
 
-  test('takes an unproved volume only by itself, and with a flag that says what the operator knows', async () => {
+  test('takes a volume that may be kept on purpose only by itself, and with a flag that says what the operator knows', async () => {
     const problem = 'its history is gone';
-    await using rig = await started(stuckRecord({ phase: 'unproved', problem }), ['vol-1', 'vol-2']);
+    await using rig = await started(stuckRecord({ reason: 'unproved', problem }), ['vol-1', 'vol-2']);
     const { findings, code: lookCode } = await rig.report();
     const found = findings.find(({ volumeId }) => volumeId === 'vol-1');
-    assert.deepEqual([found?.state, found?.detail, lookCode], ['unproved', problem, 2]);
+    assert.deepEqual([found?.state, found?.reason, found?.detail, lookCode], ['stuck', 'unproved', `unproved: ${problem}`, 2]);
     await assertRefused(rig, /somebody may keep it on purpose.*--nobody-keeps-it/);
     const two = await rig.run(['--delete', 'vol-1', 'vol-2', '--yes', '--nobody-keeps-it']);
     assert.match(two.stderr, /--nobody-keeps-it takes one volume of --delete at a time, got 2/);

@@ -163,7 +163,7 @@ describe('an audit of a driver without LIST_VOLUMES', () => {
     const report = await rig.report();
     assert.equal(report.code, 2);
     assert.deepEqual(states(report), ['lost vol-2', 'leaked vol-left', 'stuck vol-2-gone', 'unverified vol-3']);
-    assert.equal(report.findings[2]?.detail, 'why; the driver does not have its storage');
+    assert.equal(report.findings[2]?.detail, 'undecidable: why; the driver does not have its storage');
     assert.match(report.notes[0] ?? '', /lacks LIST_VOLUMES: its volumes were requested one by one/);
   });
 

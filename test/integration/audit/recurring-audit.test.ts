@@ -56,7 +56,7 @@ async function sidecar(rig: AuditRig, flags: readonly string[] = [], random?: ()
   };
 }
 
-const nothing = { lost: 0, leaked: 0, unproved: 0, candidate: 0, unexplained: 0 };
+const nothing = { lost: 0, leaked: 0, stuck: 0, candidate: 0, unexplained: 0 };
 const started = (options: RigOptions = {}): Promise<AuditRig> => AuditRig.start(options);
 const leasesRef = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 
@@ -71,11 +71,11 @@ const requests = (rig: AuditRig, verb: string): number =>
   rig.cluster.server.requestLog.entries({ resource: 'persistentvolumes', verb }).length;
 
 describe('the audit of the sidecar', () => {
-  test('counts what is lost, leaked, unproved and unexplained, and deletes nothing', async () => {
+  test('counts what is lost, leaked, stuck and unexplained, and deletes nothing', async () => {
     await using rig = await started();
     await rig.put(
       { ...recordOf(1), ...stuck },
-      { ...recordOf(2), phase: 'unproved', problem: 'its history is gone', handle: 'vol-kept' },
+      { ...recordOf(2), phase: 'stuck', reason: 'unproved', problem: 'its history is gone', handle: 'vol-kept' },
       { ...recordOf(3), ...stuck, handle: 'vol-gone' },
     );
     rig.addVolume('pv-good', 'vol-good');
@@ -88,7 +88,7 @@ describe('the audit of the sidecar', () => {
       assert.deepEqual(await audited.counts(), {
         lost: 1,
         leaked: 1,
-        unproved: 1,
+        stuck: 2,
         candidate: 1,
         unexplained: 1,
       });

@@ -35,7 +35,7 @@ describe('a row of the audit', () => {
     assert.ok(Math.abs(findings[0]!.ageSeconds! - (Date.now() - since) / 1000) < 60);
     const { stdout } = await rig.run([]);
     assert.match(stdout, /^STATE +VOLUME +NAME +CLAIM +AGE +SIZE +DETAIL$/m);
-    assert.match(stdout, /^leaked +vol-1 +pvc-\S+ +ns\/claim-1 +\d+d +3Gi +the secret is gone$/m);
+    assert.match(stdout, /^leaked +vol-1 +pvc-\S+ +ns\/claim-1 +\d+d +3Gi +undecidable: the secret is gone$/m);
     assert.match(stdout, /^unexplained +vol-2 +- +- +unknown +unknown +no PersistentVolume/m);
   });
 
@@ -129,11 +129,14 @@ describe('the command of a row', () => {
     ]);
   });
 
-  test('of an unproved volume deletes nothing', async () => {
+  test('of a volume that may be kept on purpose deletes nothing, and discards no record', async () => {
     await using rig = await AuditRig.start();
-    await rig.put({ ...recordOf(1), phase: 'unproved', problem: 'why', handle: 'vol-1' });
+    await rig.put({ ...recordOf(1), phase: 'stuck', reason: 'unproved', problem: 'why', handle: 'vol-1' });
     rig.lists('vol-1');
-    assert.deepEqual(await commands(rig), [['unproved', `csi-provisioner journal list ${flagsOf(rig)}`]]);
+    const list = `csi-provisioner journal list ${flagsOf(rig)}`;
+    assert.deepEqual(await commands(rig), [['stuck', list]]);
+    rig.lists();
+    assert.deepEqual(await commands(rig), [['stuck', list]]);
   });
 
   test('of a stuck record discards it only where it certainly has no storage', async () => {

@@ -63,21 +63,35 @@ describe('csi-provisioner journal list', () => {
   test('tells of each record what it waits for', async () => {
     await using it = await scene();
     await it.sidecar.journal.put(recordOf(1), never);
-    await it.sidecar.journal.put({ ...recordOf(2, { phase: 'unproved' }), problem: 'it may be kept' }, never);
+    const stuck = { phase: 'stuck', reason: 'unproved', problem: 'it may be kept' } as const;
+    await it.sidecar.journal.put({ ...recordOf(2), ...stuck }, never);
     const { code, stdout } = await it.run(['list']);
-    assert.equal(code, 2, 'one needs an operator');
+    assert.equal(code, 2, 'one is stuck');
     assert.match(stdout, new RegExp(`ns/claim-1 .*pvc-${uidOf(1)} .*create .*the driver is creating it`));
-    assert.match(stdout, /ns\/claim-2 .*unproved .*it may be kept\n/);
-    assert.match(stdout, /ns\/drv-example-com: open records: 2; of which need an operator: 1\.\n$/);
+    assert.match(stdout, /ns\/claim-2 .*stuck .* unproved: it may be kept\n/);
+    assert.match(stdout, /ns\/drv-example-com: open records: 2; of which are stuck: 1\.\n$/);
     const json = await it.run(['list', '-o', 'json']);
     const { records } = JSON.parse(json.stdout) as { records: ListedRecord[] };
     assert.deepEqual(
-      records.map(({ uid, needsOperator }) => [uid, needsOperator]).sort(),
+      records.map(({ uid, phase, reason, waitsFor }) => [uid, phase, reason, waitsFor]).sort(),
       [
-        [uidOf(1), false],
-        [uidOf(2), true],
+        [uidOf(1), 'create', undefined, 'the driver is creating it, or is about to'],
+        [uidOf(2), 'stuck', 'unproved', 'it may be kept'],
       ].sort(),
     );
+  });
+
+  test('shows a record of a copied journal as stuck, whatever it waited for', async () => {
+    await using it = await scene();
+    await it.sidecar.journal.put(recordOf(1), never);
+    await it.sidecar.stop();
+    const name = { namespace: 'ns', name: 'drv-example-com-journal-0' };
+    const { annotations = {} } = it.cluster.api.get(leaseResource, name)!.metadata;
+    it.cluster.api.delete(leaseResource, name);
+    it.cluster.api.create(leaseResource, { metadata: { ...name, annotations } });
+    const { code, stdout } = await it.run(['list']);
+    assert.equal(code, 2);
+    assert.match(stdout, /ns\/claim-1 .*stuck .* restored: the journal is a copy, such as a restored backup\n/);
   });
 
   test('says where it has looked when there is no journal', async () => {
@@ -132,13 +146,13 @@ describe('csi-provisioner journal drain', () => {
     assert.match(stdout, /Leases of the journal do not exist: 1\. A running sidecar may create them/);
   });
 
-  test('says what stays when only an operator can close it', async () => {
+  test('says what is stuck', async () => {
     await using it = await scene();
     await it.sidecar.journal.put({ ...recordOf(1, { phase: 'stuck' }), problem: 'nobody knows' }, never);
     const { code, stdout } = await it.run(['drain']);
     assert.equal(code, 2);
     assert.match(stdout, /stuck .*nobody knows/);
-    assert.match(stdout, /What is left needs an operator/);
+    assert.match(stdout, /What is left is stuck/);
   });
 
   test('gives up after the wait, and says that records are still open', async () => {
@@ -177,7 +191,7 @@ describe('csi-provisioner journal drain', () => {
 });
 
 describe('csi-provisioner journal discard', () => {
-  test('has the sidecar forget a record that needs an operator', async () => {
+  test('has the sidecar forget a record that is stuck', async () => {
     await using it = await scene();
     await it.sidecar.journal.put({ ...recordOf(1, { phase: 'stuck' }), problem: 'nobody knows' }, never);
     const { code, stderr } = await it.run(['discard', '--uid', uidOf(1)], 'yes');

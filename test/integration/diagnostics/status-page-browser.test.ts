@@ -107,7 +107,7 @@ describe('the status page in Chromium', { skip }, () => {
     await live();
     assert.match(
       await page.title(),
-      /^! 333 failing, 3 left – team-\w+\/data-postgres-\d+ – block\.csi\.example\.com – csi-provisioner$/,
+      /^! 333 failing, 3 stuck – team-\w+\/data-postgres-\d+ – block\.csi\.example\.com – csi-provisioner$/,
     );
     await page.click('#claim-list >> text=Close');
     await page.waitForURL(url + query);
@@ -209,7 +209,7 @@ describe('the status page in Chromium', { skip }, () => {
     const isGrey = (): Promise<boolean> => tab.evaluate<boolean>(`document.body.classList.contains('stale')`);
 
     test('says so after 20 seconds without a message, in the title too, and is as before with the next one', async () => {
-      assert.match(await tab.title(), /^! 7 failing, 3 left – block\.csi/);
+      assert.match(await tab.title(), /^! 7 failing, 3 stuck – block\.csi/);
       const goOn = await hang();
       await eventually(async () => {
         await tab.clock.fastForward(21_000);

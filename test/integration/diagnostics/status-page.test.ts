@@ -67,11 +67,11 @@ async function statusOf(url: string, options: { method?: string; headers?: Recor
 describe('the status page', () => {
   test('says what the process is, what waits and why, without any script', async () => {
     const page = await html(statusReport(many(20)));
-    assert.match(page, /<title>! 7 failing, 3 left – block\.csi\.example\.com – csi-provisioner<\/title>/);
-    assert.match(page, /7 of 20 waiting claims failing, 3 records of the journal left to an operator/);
+    assert.match(page, /<title>! 7 failing, 3 stuck – block\.csi\.example\.com – csi-provisioner<\/title>/);
+    assert.match(page, /7 of 20 waiting claims failing, 3 records of the journal stuck/);
     assert.match(page, /has been leading for 27 h\.\nDriver block\.csi\.example\.com 2\.4\.1 is connected/);
     assert.match(page, /<caption>20 claims, those that fail first, then the oldest<\/caption>/);
-    assert.match(page, /team-web\/old-data<p class="e">the class retains its volumes, and one may have been saved/);
+    assert.match(page, /team-web\/old-data<p class="e">unproved: the class retains its volumes, and one may have been saved/);
     assert.match(page, /<th scope="row">CreateVolume<td>claim team-web\/data-postgres-3<td class="n">8\.2 s/);
     assert.match(page, /<code>CREATE_DELETE_VOLUME<\/code>/);
     assert.match(page, /4×<\/b> <a [^>]*>ResourceExhausted: pool &quot;…&quot; has … GiB left/);
@@ -303,8 +303,8 @@ describe('the status page', () => {
     await using page = await served(() => statusReport(many(20)));
     assert.deepEqual(await (await fetch(`${page.url}/headline`)).json(), {
       time: '2026-11-20T09:30:12.000Z',
-      text: '7 of 20 waiting claims failing, 3 records of the journal left to an operator',
-      mark: '! 7 failing, 3 left',
+      text: '7 of 20 waiting claims failing, 3 records of the journal stuck',
+      mark: '! 7 failing, 3 stuck',
     });
   });
 

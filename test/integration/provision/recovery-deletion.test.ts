@@ -22,7 +22,7 @@ function readsOf(rig: Rig, wanted: RegExp): string[] {
 
 /** Waits until the record is only reported, and for longer than anything takes then. */
 async function unproved({ journal, clock, rig, uid, passUntil }: RecoveryScene): Promise<void> {
-  await passUntil('the report', () => journal.records.get(uid)?.phase === 'unproved');
+  await passUntil('the report', () => journal.records.get(uid)?.reason === 'unproved');
   await clock.advance(20 * maxCallMs);
   await rig.settle();
 }
@@ -514,17 +514,17 @@ describe('a volume that is not fit for its claim', () => {
     assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, `${handle}-2`);
   });
 
-  for (const { what, more, phase, expected } of [
+  for (const { what, more, reason, expected } of [
     {
-      what: 'as the record is only reported',
+      what: 'as the record is that of a copied journal',
       more: { reportOnly: 'the journal is a copy' },
-      phase: 'stuck',
+      reason: 'restored',
       expected: /the journal is a copy/,
     },
     {
       what: 'as nobody knows since when a PersistentVolume may have had it',
       more: { since: '' },
-      phase: 'unproved',
+      reason: 'unproved',
       expected: /not known since when/,
     },
   ] as const) {
@@ -538,7 +538,7 @@ describe('a volume that is not fit for its claim', () => {
       const { backend, clock, journal, uid } = scene;
       backend.otherwiseFulfil = unfit(backend);
       rig.startOnly();
-      await scene.passUntil('the report', () => journal.records.get(uid)?.phase === phase);
+      await scene.passUntil('the report', () => journal.records.get(uid)?.reason === reason);
       assert.match(journal.records.get(uid)?.problem ?? '', expected);
       await clock.advance(10 * maxCallMs);
       assert.deepEqual(backend.deleted, []);
@@ -588,7 +588,7 @@ describe('a volume that is not fit for its claim', () => {
     assert.deepEqual(seen.reported, ['unproved']);
     await scene.pass(2 * maxCallMs);
     assert.deepEqual(backend.deleted, []);
-    assert.equal(journal.records.get(uid)?.phase, 'unproved');
+    assert.equal(journal.records.get(uid)?.reason, 'unproved');
   });
 
   test('that has a name of which the claim knows only a part stays, as it may be an older one', async () => {
@@ -600,7 +600,7 @@ describe('a volume that is not fit for its claim', () => {
     rig.startOnly();
     await scene.passUntil(
       'the report',
-      () => journal.records.get(uid)?.phase === 'unproved' || backend.deleted.length > 0,
+      () => journal.records.get(uid)?.reason === 'unproved' || backend.deleted.length > 0,
     );
     assert.match(journal.records.get(uid)?.problem ?? '', /does not contain the whole UID/);
     await scene.pass(2 * maxCallMs);

@@ -243,7 +243,7 @@ describe('a record that is found at the start', () => {
     rig.deleteClaim('a');
     rig.startOnly();
     await scene.passUntil('the report', () => scene.seen.reported.length > 0);
-    assert.equal(scene.journal.records.get(scene.uid)?.phase, 'unproved');
+    assert.equal(scene.journal.records.get(scene.uid)?.reason, 'unproved');
     assert.deepEqual(scene.backend.deleted, []);
   });
 
@@ -300,8 +300,8 @@ describe('a record that must only be reported', () => {
       assert.deepEqual(seen.reported, ['unproved']);
       assert.deepEqual(backend.revokes, []);
       assert.deepEqual(backend.released.length, 1, 'its source is free');
-      const { phase, problem, handle: kept } = journal.records.get(uid) ?? {};
-      assert.deepEqual([phase, kept], ['unproved', handle]);
+      const { phase, reason, problem, handle: kept } = journal.records.get(uid) ?? {};
+      assert.deepEqual([phase, reason, kept], ['stuck', 'unproved', handle]);
       assert.match(problem ?? '', /not known since when/);
       assert.equal(rig.log.filter(({ message }) => message.startsWith('A volume may be kept on purpose')).length, 1);
       await clock.advance(20 * maxCallMs);
@@ -326,7 +326,7 @@ describe('a record that must only be reported', () => {
     await rig.start();
     await clock.advance(10 * lateMs);
     await rig.until('the report', () => seen.reported.length > 0);
-    assert.equal(journal.records.get(uid)?.phase, 'unproved');
+    assert.equal(journal.records.get(uid)?.reason, 'unproved');
     assert.deepEqual(backend.revokes, []);
   });
 

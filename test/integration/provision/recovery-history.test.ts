@@ -83,7 +83,7 @@ describe('a volume that came and went while no process ran', () => {
       await scene.passUntil('the report', () => seen.reported.length > 0);
       await waitLong(scene);
       assert.deepEqual(seen.reported, ['unproved']);
-      assert.equal(journal.records.get(uid)?.phase, 'unproved');
+      assert.equal(journal.records.get(uid)?.reason, 'unproved');
       assert.match(journal.records.get(uid)?.problem ?? '', /has existed since the volume was begun/);
       assert.deepEqual(backend.deleted, []);
       assert.deepEqual(backend.revokes, []);
@@ -98,7 +98,7 @@ describe('a volume that came and went while no process ran', () => {
     scene.backend.isElsewhere = () => false;
     await rig.start();
     await scene.passUntil('the report', () => scene.seen.reported.length > 0);
-    assert.equal(scene.journal.records.get(scene.uid)?.phase, 'unproved');
+    assert.equal(scene.journal.records.get(scene.uid)?.reason, 'unproved');
     assert.deepEqual(scene.backend.deleted, []);
   });
 
@@ -232,7 +232,7 @@ describe('a history that the API server does not have any more', () => {
       await scene.passUntil('the report', () => seen.reported.length > 0);
       await waitLong(scene);
       assert.deepEqual(seen.reported, ['unproved']);
-      assert.equal(journal.records.get(uid)?.phase, 'unproved');
+      assert.equal(journal.records.get(uid)?.reason, 'unproved');
       assert.deepEqual(backend.deleted, []);
     });
   }

@@ -281,7 +281,7 @@ describe('a volume that no claim wants while a call may still make it', () => {
       const { volumeHandle } = backend.make(name).spec.csi ?? {};
       rig.addVolume(name, 'Available', { annotations: {}, spec: { csi: { driver: 'drv', volumeHandle } } });
       if (spec === undefined) rig.api.delete(resource.volumes, { name });
-      await scene.passUntil('the report', () => journal.records.get(uid)?.phase === 'unproved');
+      await scene.passUntil('the report', () => journal.records.get(uid)?.reason === 'unproved');
       await clock.advance(10 * lateMs);
       assert.deepEqual(backend.deleted, []);
       assert.equal(backend.storage.size, 1);

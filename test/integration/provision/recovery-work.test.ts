@@ -69,7 +69,7 @@ describe('claims whose volumes have the same name', () => {
     backend.fulfilSteps.push(lateAnswer(backend));
     await rig.start();
     rig.deleteClaim();
-    await rig.until('the report', () => seen.open.unproved === 1);
+    await rig.until('the report', () => seen.open.stuck === 1);
     const second = rig.addClaim('b', { finalizers: [] }).metadata.uid;
     const volume = await rig.until('the second volume', () => rig.volume('pvc-same'));
     assert.equal(volume.spec.claimRef?.uid, second);
@@ -173,9 +173,9 @@ describe('a volume that cannot be saved', () => {
     assert.deepEqual(backend.deleted, []);
     rig.api.delete(resource.volumes, { name });
     rig.deleteClaim();
-    await scene.passUntil('the other report', () => seen.open.unproved === 1);
+    await scene.passUntil('the other report', () => journal.records.get(uid)?.reason === 'unproved');
     assert.deepEqual(seen.reported, ['undecidable', 'unproved']);
-    assert.equal(journal.records.get(uid)?.phase, 'unproved');
+    assert.equal(journal.records.get(uid)?.reason, 'unproved');
     assert.deepEqual(backend.deleted, []);
   });
 

@@ -124,20 +124,11 @@ export function statusReport(claims: readonly ReportedClaim[], changes: Partial<
             },
             {
               phase: 'stuck',
-              count: 1,
+              count: 3,
               oldest: {
                 claim: 'team-web/old-data',
                 createdAt: new Date(reportedAtMs - 86_400_000 * 3).toISOString(),
-                problem: 'the class retains its volumes, and one may have been saved',
-              },
-            },
-            {
-              phase: 'unproved',
-              count: 2,
-              oldest: {
-                claim: 'team-web/moved-data',
-                createdAt: new Date(reportedAtMs - 86_400_000).toISOString(),
-                problem: 'the API server has no history from the beginning of the attempt on',
+                problem: 'unproved: the class retains its volumes, and one may have been saved',
               },
             },
           ]

@@ -100,9 +100,15 @@ describe('a record', () => {
       want: ['leaked a', 'leaked b'],
     },
     { what: 'that is stuck and names what is not listed', record: { ...stuck, handle: 'x' }, want: ['stuck x'] },
-    { what: 'that is only reported', record: recordOf(1), reportOnly: 'a copy', want: ['stuck -'] },
     {
-      what: 'that is only reported and names a volume',
+      what: 'that is stuck, may be kept on purpose and names what is listed',
+      record: { ...stuck, reason: 'unproved' },
+      listedIds: ['a'],
+      want: ['stuck a'],
+    },
+    { what: 'of a copied journal', record: recordOf(1), reportOnly: 'a copy', want: ['stuck -'] },
+    {
+      what: 'of a copied journal that names a volume',
       record: recordOf(1),
       reportOnly: 'a copy',
       listedIds: ['a'],
