@@ -20,7 +20,7 @@ import {
 import { durationText } from '../time-text.ts';
 import { checkBound } from './claim.ts';
 import { deleteCommand, wayToEnd } from './holding-pods.ts';
-import { waitsForScheduler } from './pod.ts';
+import { isOutdated, waitsForScheduler } from './pod.ts';
 
 interface Hint {
   /** Goes on after `Pod p, which uses it, `. */
@@ -86,6 +86,7 @@ function hintOf(pod: Pod, facts: ClaimFacts): Hint | undefined {
   const node = pod.spec?.nodeName ?? '';
   if (node !== '') return startHint(pod, node, facts);
   const refusal = refusalOf(pod);
+  if (refusal !== undefined && isOutdated(refusal, facts)) return undefined; // it is tried again in a moment
   const waits = waitsForScheduler(pod, facts.nowMs);
   // while it waits for another claim, the scheduler reports nothing
   const isOld = facts.nowMs - Date.parse(pod.metadata.creationTimestamp ?? '') > silentForMs;

@@ -129,6 +129,8 @@ function failureElsewhere(facts: ClaimFacts, using: readonly Pod[]): FailedAttem
 
 /** Whoever sets a scheduling gate to wait for something short has removed it by then, in milliseconds. */
 const gatedWithinMs = 10 * 60_000;
+/** A scheduler that binds the volumes of a Pod has done so before it places the Pod; the claim was read earlier. In milliseconds. */
+const boundWithinMs = 60_000;
 const usualScheduler = 'default-scheduler';
 
 /** A Pod that has no node, and that the scheduler has not refused, or for which it makes room. The text goes on after what it does. */
@@ -201,7 +203,7 @@ function blocked({ metadata }: Pod, claim: PersistentVolumeClaim): Holding {
 }
 
 /** The Pod has a node, and the scheduler did not choose one for the volume. */
-function placedBefore({ metadata, spec, status }: Pod, node: string, { claim }: ClaimFacts): Holding {
+function placedBefore({ metadata, spec, status }: Pod, node: string, { claim, nowMs }: ClaimFacts): Holding {
   const held = { state: 'stuck', cause: 'pod-unschedulable' } as const;
   const { name, namespace = '', managedFields = [] } = metadata;
   const recreate = `kubectl delete pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`;
@@ -216,6 +218,14 @@ function placedBefore({ metadata, spec, status }: Pod, node: string, { claim }: 
       ...held,
       message: `Pod ${name} uses the claim and was put on node ${node} before the claim was created: the scheduler, which would choose the node for the volume, does not look at the Pod again.`,
       cure: `Delete the Pod, so that it is created again and scheduled with this claim: ${recreate}`,
+    };
+  }
+  if (!isOwn && scheduledAt !== undefined && nowMs - placedMs < boundWithinMs) {
+    return {
+      state: 'waiting',
+      cause: 'waits-for-consumer',
+      message: `Pod ${name} uses the claim and was put on node ${node} a moment ago: the claim may have been bound since it was read.`,
+      cure: 'Nothing yet: look again in a minute',
     };
   }
   if (!isOwn && (known.length > 0 || schedulerName !== usualScheduler)) {
@@ -257,9 +267,10 @@ function unschedulable(pod: Pod, refusal: string, facts: ClaimFacts): Holding {
 }
 
 /** Whether the scheduler waited for a claim that has since come to what it waits for. */
-function isOutdated(refusal: string, { claim, siblings = [] }: ClaimFacts): boolean {
+export function isOutdated(refusal: string, { claim, siblings = [] }: ClaimFacts): boolean {
   if (refusal.includes('pod has unbound immediate PersistentVolumeClaims')) {
-    return siblings.length > 0 && siblings.every(({ reading }) => !isAwaited(reading));
+    const isMeant = claim.status?.phase === 'Bound' || siblings.length > 0;
+    return isMeant && siblings.every(({ reading }) => !isAwaited(reading));
   }
   if (!/persistentvolumeclaim "[^"]+" (not found|is being deleted)/.test(refusal)) return false;
   const name = claimIn(refusal);

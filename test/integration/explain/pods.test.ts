@@ -118,6 +118,29 @@ describe('a Pod on a node whose claim is bound', () => {
 });
 
 describe('a Pod that the scheduler refuses', () => {
+  test('is no hint for a claim that was bound since', async () => {
+    for (const words of [
+      'pod has unbound immediate PersistentVolumeClaims. not found',
+      'persistentvolumeclaim "c" not found',
+    ]) {
+      await using rig = await ExplainRig.start();
+      addBound(rig);
+      rig.addPod('p', { status: refused(`0/1 nodes are available: ${words}`) });
+      assert.equal((await rig.explain()).message, plain);
+    }
+  });
+
+  test('is waited for where it was placed a moment ago, as its claim may be bound by now', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClass({ ...late, provisioner: 'kubernetes.io/no-provisioner' });
+    rig.addClaim({}, { annotations: {} });
+    rig.addPod('p', { spec: { schedulerName: 'mine' }, status: { phase: 'Pending' } });
+    rig.api.bindPod({ namespace: 'ns1', name: 'p' }, 'n1');
+    const { verdict, cause } = await rig.explain();
+    assert.deepEqual({ verdict, cause }, { verdict: 'waiting', cause: 'waits-for-consumer' });
+    assert.equal((await rig.explain({ claim: 'c' }, { laterMs: 3 * minute })).cause, 'pod-unschedulable');
+  });
+
   test('is explained by the labels of a volume that has no node affinity', async () => {
     await using rig = await ExplainRig.start();
     addBound(rig, {}, { [zoneKey]: 'north__south' });

@@ -199,6 +199,7 @@ const consumers: readonly Row[] = [
       await world.place('p', world.name('node'));
     },
     recorded: (world) => world.patch(pod, { status: { phase: 'Pending' } }),
+    laterMs: 3 * minute,
     verdict: 'stuck',
     cause: 'pod-unschedulable',
     says: /was put on node \S+ by the scheduler of-my-own that chose no node for the volume/,
