@@ -128,7 +128,7 @@ export const binding: readonly Row[] = [
     recorded: nothing,
     verdict: 'stuck',
     cause: 'waits-for-volume',
-    says: /^The claim names PersistentVolume \S+, which does not exist\.$/,
+    says: /^The claim names PersistentVolume \S+, which does not exist\./, // others have names like it
     advises: /^Create that volume/,
     cure: (world) => world.addVolume(),
     ends: 'bound',
