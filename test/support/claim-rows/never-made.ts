@@ -655,7 +655,7 @@ export const neverMade: readonly Row[] = [
     async arrange(world) {
       await world.add('claim', {
         metadata: { name: 'held', finalizers: ['example.com/held'] },
-        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: '' },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'none' },
       });
       await world.remove({ kind: 'namespace', name: world.namespace });
     },
@@ -689,8 +689,8 @@ export const neverMade: readonly Row[] = [
   {
     title: 'a claim that names a volume whose name is misspelt',
     async arrange(world) {
-      await world.addVolume({ storageClassName: '' }, { name: world.name('backup') });
-      await world.addClaim({ storageClassName: '', volumeName: world.name('bakcup') });
+      await world.addVolume({}, { name: world.name('backup') });
+      await world.addClaim({ volumeName: world.name('bakcup') });
     },
     recorded: nothing,
     verdict: 'stuck',
@@ -701,7 +701,7 @@ export const neverMade: readonly Row[] = [
     async cure(world) {
       await world.remove({ kind: 'claim', name: 'c' });
       await world.eventually(async () => assert.equal(await world.read({ kind: 'claim', name: 'c' }), undefined));
-      await world.addClaim({ storageClassName: '', volumeName: world.name('backup') });
+      await world.addClaim({ volumeName: world.name('backup') });
     },
     ends: 'bound',
   },
