@@ -2,13 +2,14 @@
 /** `why` on a cluster: each cause is produced there, and named with no more rights than docs/why.md asks for. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { PatchStrategy, setHeaderOptions, V1MicroTime, type V1PersistentVolumeSpec } from '@kubernetes/client-node';
+import { V1MicroTime, type V1PersistentVolumeSpec } from '@kubernetes/client-node';
 import { type Cause, causes } from '../../src/explain/causes/cause.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import { serves } from '../support/admin.ts';
 import { referenceGrantKind } from '../support/custom-kinds.ts';
+import { rows } from '../support/claim-rows/rows.ts';
 import { openScene, type ClaimOptions, type Scene } from '../support/scene.ts';
-import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
+import { createNode, createPod, deletePod } from './scheduled-pod.ts';
 import { named, namedCauses, readerKubeconfig, why } from './why-command.ts';
 
 const prefix = 'csi.storage.k8s.io/provisioner-secret';
@@ -24,9 +25,6 @@ const inOneDiagnosis: readonly Cause[] = [
   'secret-content',
   'unsupported-size',
 ];
-
-/** Each has its row in test/support/claim-rows, which runs in situations.test.ts. */
-const inRows: readonly Cause[] = ['capacity-not-published'];
 
 describe('why on a cluster', () => {
   let scene: Scene;
@@ -47,23 +45,6 @@ describe('why on a cluster', () => {
   };
   const explain = (claim: string, cause: Cause): Promise<Explanation> =>
     named(scene, kubeconfig, `${scene.namespace}/${claim}`, cause);
-
-  test('names what a claim itself lacks', async () => {
-    await explain('nothing', 'not-found');
-    await explain(await claimOf({ className: `${scene.namespace}-none` }), 'class-not-found');
-    await explain(await claimOf({ className: '' }), 'static-class');
-    await explain(await claimOf({ className: '', spec: { volumeName: `${scene.namespace}-v` } }), 'waits-for-volume');
-    const name = 'without-class';
-    await scene.admin.core.createNamespacedPersistentVolumeClaim({
-      namespace: scene.namespace,
-      body: {
-        metadata: { name },
-        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-      },
-    });
-    await explain(name, 'no-class');
-    await explain(await claimOf({ spec: { selector: { matchLabels: { a: 'b' } } } }), 'selector');
-  });
 
   test('names what the volume of a claim is to be made of', async () => {
     const parameters = { [`${prefix}-name`]: 'no-such', [`${prefix}-namespace`]: scene.namespace };
@@ -87,31 +68,6 @@ describe('why on a cluster', () => {
       return;
     }
     await explain(await claimOf({ spec: { volumeAttributesClassName: 'no-such' } }), 'attributes-class');
-  });
-
-  test('names the consumer that a claim waits for, and what the scheduler says of it', async () => {
-    const name = await claimOf({ className: await scene.createClass(late) });
-    await explain(name, 'waits-for-consumer');
-    const pod = await createPod(scene, name, 'no-such-node');
-    const { message } = await explain(name, 'pod-unschedulable');
-    assert.match(message, /The scheduler: .*nodes? /);
-    await deletePod(scene, pod);
-
-    await createPod(scene, name, undefined, { schedulingGates: [{ name: 'example.com/quota' }] });
-    const gated = await explain(name, 'pod-unschedulable');
-    assert.equal(gated.verdict, 'waiting');
-    assert.match(gated.message, /is held by scheduling gates: example\.com\/quota\.$/);
-    await deletePod(scene, pod);
-
-    await createPod(scene, name, undefined, { nodeName: 'n1' });
-    const bypassing = await explain(name, 'pod-unschedulable');
-    assert.equal(bypassing.verdict, 'stuck');
-    assert.match(bypassing.message, /spec\.nodeName to n1, so it bypasses the scheduler/);
-    await deletePod(scene, pod);
-
-    await createPod(scene, name, undefined, { schedulerName: 'no-such-scheduler' });
-    assert.match((await explain(name, 'waits-for-consumer')).message, /the scheduler has not chosen a node/);
-    await deletePod(scene, pod);
   });
 
   test('names the node that was chosen for a claim and is gone', async () => {
@@ -208,39 +164,8 @@ describe('why on a cluster', () => {
     await explain(claim.metadata?.name ?? '', 'name-taken');
   });
 
-  test('names the Pod that holds a claim which is being deleted, and the claim that is lost', async (t) => {
-    const node = `${scene.namespace}-node`;
-    t.after(await createNode(scene, { name: node }));
-    const name = await claimOf({});
-    const { volume } = await scene.bound(name);
-    const pod = await createPod(scene, name, node);
-    await scheduledNode(scene, pod);
-    await scene.deleteClaim(name);
-    assert.match((await explain(name, 'deleting')).message, new RegExp(`because it is used by Pod ${pod}\\.`));
-    const { metadata } = volume;
-    await scene.admin.core.deletePersistentVolume({ name: metadata?.name ?? '' });
-    assert.match(
-      (await volumeCause(metadata?.name ?? '', 'deleting')).message,
-      /waits for claim \S+: this claim is being deleted/,
-    );
-    await deletePod(scene, pod);
-    await scene.volumeGone(metadata?.name ?? '');
-
-    const lost = await claimOf({ className: await scene.createClass({ reclaimPolicy: 'Retain' }) });
-    const bound = await scene.bound(lost);
-    await scene.admin.core.deletePersistentVolume({ name: bound.volume.metadata?.name ?? '' });
-    await removeFinalizers(bound.volume.metadata?.name ?? '');
-    await explain(lost, 'lost');
-  });
-
   const volumeCause = (name: string, cause: Cause): Promise<Explanation> =>
     named(scene, kubeconfig, `pv/${name}`, cause);
-
-  async function removeFinalizers(name: string): Promise<void> {
-    const body = { metadata: { finalizers: null } };
-    const options = setHeaderOptions('Content-Type', PatchStrategy.MergePatch);
-    await scene.admin.core.patchPersistentVolume({ name, body }, options);
-  }
 
   /** A volume that somebody made by hand. @returns a function that removes it. */
   async function createVolume(
@@ -443,13 +368,18 @@ describe('why on a cluster of its own', () => {
     await named(scene, kubeconfig, object('new'), 'bound');
   });
 
-  test('names each of its causes, here, in one-diagnosis.test.ts or in the rows', async (t) => {
+  test('names each of its causes, here, in one-diagnosis.test.ts or in a row of situations.test.ts', async (t) => {
     if (scene.cluster.controllerManager === undefined) {
       t.skip('the sandbox cannot produce them all');
       return;
     }
     const kind = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
     const unserved: readonly Cause[] = (await serves(scene.admin, kind)) ? [] : ['attributes-class'];
-    assert.deepEqual([...namedCauses, ...unserved, ...inOneDiagnosis, ...inRows].toSorted(), [...causes].toSorted());
+    const inRows = rows.flatMap((row) => ('healthy' in row || typeof row.cluster === 'object' ? [] : [row.cause]));
+    const produced = new Set<Cause | null>([...namedCauses, ...unserved, ...inOneDiagnosis, ...inRows]);
+    assert.deepEqual(
+      causes.filter((cause) => !produced.has(cause)),
+      [],
+    );
   });
 });

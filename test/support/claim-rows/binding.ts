@@ -69,6 +69,21 @@ const attachmentOf = (world: World) => ({ kind: 'attachment', name: world.name('
 
 export const binding: readonly Row[] = [
   {
+    title: 'a class that waits for a Pod, and there is none',
+    async arrange(world) {
+      await world.addClass({ volumeBindingMode: 'WaitForFirstConsumer' });
+      await world.addNode();
+      await world.addClaim();
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /waits for the first Pod that uses the claim, and there is none yet\.$/,
+    advises: /^Nothing/,
+    cure: (world) => world.addPod({ nodeSelector: { 'kubernetes.io/hostname': world.name('node') } }),
+    ends: 'bound',
+  },
+  {
     title: 'a class that does not exist',
     arrange: (world) => world.addClaim(),
     recorded: () => Promise.resolve(),
