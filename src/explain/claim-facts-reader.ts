@@ -1,32 +1,19 @@
 /** Reads what is needed to explain a claim: as little as its state asks for, and what is independent at once. */
-import type { KubeObject, Resource } from '../kube/kube-object.ts';
+import type { KubeObject } from '../kube/kube-object.ts';
 import { className, namesVolume, requestedProvisioner, selectedNode } from '../provision/claim/claim-fields.ts';
 import { migratedToKey, selectedNodeKey } from '../provision/keys.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
-  persistentVolumeClaims,
   persistentVolumes,
   type SecretReference,
   type StorageClass,
   storageClasses,
 } from '../provision/objects.ts';
-import { type ReferenceGrant, referenceGrants } from '../provision/reference-grant.ts';
 import { type ClaimOwner, readOwners } from './claim-owners.ts';
-import {
-  type AttributesClass,
-  attributesClasses,
-  type ClusterEvent,
-  type CsiNode,
-  csiNodes,
-  events,
-  nodes,
-  olderAttributesClasses,
-  secrets,
-  type Snapshot,
-  snapshots,
-} from './cluster-objects.ts';
+import { type ClusterEvent, type CsiNode, csiNodes, events, nodes, secrets } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
+import { type DriverPod, loggedCall, readDriverPod } from './driver-log.ts';
 import { cloningProtection } from './known-finalizers.ts';
 import { type OtherClasses, readOtherClasses } from './other-classes.ts';
 import {
@@ -40,21 +27,14 @@ import {
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 import { type History, provisioningHistory } from './provisioning-events.ts';
 import { signOfLifeMs } from './serving.ts';
+import { readAttributesClass, readSource, type SourceFacts } from './source-facts-reader.ts';
 import { needsExisting, readStaticVolumes, type StaticVolumes } from './static-volumes.ts';
-
-/** The data source of a claim, with its defaults. */
-export interface SourceReference {
-  apiGroup: string;
-  kind: string;
-  namespace: string;
-  name: string;
-}
 
 /** The Secret that the driver gets for `CreateVolume`, as the class names it. */
 export type SecretOf = (storageClass: StorageClass, claim: PersistentVolumeClaim) => SecretReference | undefined;
 
 /** What was read; what the claim's state does not require is absent. */
-export interface ClaimFacts extends PodFacts {
+export interface ClaimFacts extends PodFacts, SourceFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
   claim: PersistentVolumeClaim;
@@ -73,11 +53,6 @@ export interface ClaimFacts extends PodFacts {
   provisioner?: ProvisionerFacts | undefined;
   /** That is selected for the claim. */
   node?: Reading<KubeObject> | undefined;
-  source?: SourceReference | undefined;
-  sourceClaim?: Reading<PersistentVolumeClaim> | undefined;
-  snapshot?: Reading<Snapshot> | undefined;
-  grants?: Reading<ReferenceGrant[]> | undefined;
-  attributesClass?: Reading<AttributesClass> | undefined;
   secret?: { reference: SecretReference; reading: Reading<KubeObject> } | undefined;
   /** Of a class with `allowedTopologies` while no node is selected. */
   csiNodes?: Reading<CsiNode[]> | undefined;
@@ -89,6 +64,8 @@ export interface ClaimFacts extends PodFacts {
   history?: History | undefined;
   /** Milliseconds until the next attempt, as the provisioner itself knows it. */
   nextAttemptInMs?: number | undefined;
+  /** The Pod of the provisioner whose last attempt has failed in the driver, or does not end. */
+  driverPod?: DriverPod | undefined;
   /** What has to change before the next attempt; undefined: it comes by itself, or that is not known. */
   nextAttemptOnce?: string | undefined;
 }
@@ -196,7 +173,7 @@ async function readFurther(
     return { ...consumers, ...driverNodes, owners };
   }
   const node = selectedNode(claim);
-  const [about, serving, chosen, sources, attributesClass, secret, driverNodes] = await Promise.all([
+  const [about, serving, chosen, sources, attributes, secret, driverNodes] = await Promise.all([
     readEvents(claim, reader),
     provisioner ?? (ofClass && readProvisioner(ofClass.provisioner, reader)),
     node === '' ? undefined : reader.exists(nodes, { name: node }),
@@ -205,17 +182,22 @@ async function readFurther(
     ofClass && readSecret(secretOf, ofClass, claim, reader),
     readDriverNodes(claim, ofClass, reader),
   ]);
-  const { lastMs = -Infinity } = provisioningHistory(found(about) ?? [], provisionerOf(claim, ofClass));
-  const leaseEvents = now() - lastMs > signOfLifeMs ? await readLeaseEvents(serving, reader) : undefined;
+  const history = provisioningHistory(found(about) ?? [], provisionerOf(claim, ofClass));
+  const { lastMs = -Infinity } = history;
+  const [leaseEvents, driverPod] = await Promise.all([
+    now() - lastMs > signOfLifeMs ? readLeaseEvents(serving, reader) : undefined,
+    readDriverPod(loggedCall(history, now()), serving, reader),
+  ]);
   return {
     events: about,
     provisioner: serving,
     node: chosen,
     ...sources,
-    attributesClass,
+    ...attributes,
     secret,
     ...driverNodes,
     leaseEvents,
+    driverPod,
   };
 }
 
@@ -241,58 +223,6 @@ async function readLeaseEvents(
   const fieldSelector = `involvedObject.kind=Lease,involvedObject.name=${name}`;
   const about = await reader.list<ClusterEvent>(events, { namespace, fieldSelector });
   return { holder: lease.spec?.holderIdentity ?? '', events: about };
-}
-
-async function readSource(
-  claim: PersistentVolumeClaim,
-  reader: ClusterReader,
-): Promise<Pick<ClaimFacts, 'source' | 'sourceClaim' | 'snapshot' | 'grants'>> {
-  const source = sourceOf(claim);
-  if (source === undefined) return {};
-  const { namespace } = source;
-  const [read, allowed] = await Promise.all([
-    readSourceObject(source, reader),
-    namespace === claim.metadata.namespace ? undefined : reader.list<ReferenceGrant>(referenceGrants, { namespace }),
-  ]);
-  return { source, ...read, grants: allowed };
-}
-
-async function readSourceObject(
-  source: SourceReference,
-  reader: ClusterReader,
-): Promise<Pick<ClaimFacts, 'sourceClaim' | 'snapshot'>> {
-  const get = <T extends KubeObject>(resource: Resource): Promise<Reading<T>> => reader.get<T>(resource, source);
-  if (isClaim(source)) return { sourceClaim: await get(persistentVolumeClaims) };
-  if (isSnapshot(source)) return { snapshot: await get(snapshots) };
-  return {};
-}
-
-export function isClaim({ kind }: SourceReference): boolean {
-  return kind === 'PersistentVolumeClaim';
-}
-
-export function isSnapshot({ kind, apiGroup }: SourceReference): boolean {
-  return kind === 'VolumeSnapshot' && apiGroup === snapshots.group;
-}
-
-/** As the claim names it; undefined where it names none. */
-export function sourceOf({ spec, metadata }: PersistentVolumeClaim): SourceReference | undefined {
-  const source = spec.dataSource ?? spec.dataSourceRef;
-  if (source === undefined) return undefined;
-  const { apiGroup, kind, name } = source;
-  const foreign = spec.dataSource === undefined ? (spec.dataSourceRef?.namespace ?? '') : '';
-  return { apiGroup: apiGroup ?? '', kind, name, namespace: foreign || (metadata.namespace ?? '') };
-}
-
-async function readAttributesClass(
-  claim: PersistentVolumeClaim,
-  reader: ClusterReader,
-): Promise<Reading<AttributesClass> | undefined> {
-  const name = claim.spec.volumeAttributesClassName ?? '';
-  if (name === '') return undefined;
-  const current = await reader.get<AttributesClass>(attributesClasses, { name });
-  const unserved = current.kind === 'missing' && current.unserved;
-  return unserved ? reader.get<AttributesClass>(olderAttributesClasses, { name }) : current;
 }
 
 async function readSecret(

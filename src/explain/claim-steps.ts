@@ -2,6 +2,7 @@
 import { shortValue } from '../base/short-value.ts';
 import { className } from '../provision/claim/claim-fields.ts';
 import { attempts, type FailedAttempt } from './attempts.ts';
+import { checkAttributesBind, checkAttributesClass } from './causes/attributes-class.ts';
 import { checkHangingPod, checkPodsReadable, checkUnhindered } from './causes/bound.ts';
 import { waitMeaning } from './causes/causes.ts';
 import { checkBinding, checkBound, checkLost, checkNameTaken, checkSucceeded } from './causes/claim.ts';
@@ -15,7 +16,9 @@ import {
   checkSelector,
   checkStaticConsumer,
 } from './causes/fitting-volume.ts';
-import { checkFailed, checkSecret } from './causes/failure.ts';
+import { checkFailed } from './causes/driver-error.ts';
+import { checkSecret } from './causes/failure.ts';
+import { checkFeatureEnabled, checkGrant } from './causes/grant.ts';
 import {
   checkAllowedTopologies,
   checkConsumer,
@@ -23,6 +26,7 @@ import {
   checkHasConsumer,
   checkNode,
 } from './causes/pod.ts';
+import { checkPopulator } from './causes/populator.ts';
 import {
   checkElectionWaits,
   checkHandOver,
@@ -33,15 +37,7 @@ import {
   checkUnderWay,
 } from './causes/provisioner-state.ts';
 import { checkOwners } from './causes/refusal.ts';
-import {
-  checkAttributesBind,
-  checkAttributesClass,
-  checkFeatureEnabled,
-  checkGrant,
-  checkPopulator,
-  checkSourceExists,
-  checkSourceReady,
-} from './causes/source.ts';
+import { checkSourceExists, checkSourceReady } from './causes/source.ts';
 import type { ClaimFacts } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';
 import type { Check, CheckedStep, Finding } from './explanation.ts';

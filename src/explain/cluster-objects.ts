@@ -32,6 +32,7 @@ export interface Pod extends KubeObject {
     schedulerName?: string;
     schedulingGates?: { name: string }[];
     tolerations?: { key?: string }[];
+    containers?: { name: string; image?: string }[];
     volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[];
   };
   status?: {
@@ -133,12 +134,36 @@ export interface Attachment extends KubeObject {
 
 /** snapshot.storage.k8s.io/v1 VolumeSnapshot. */
 export interface Snapshot extends KubeObject {
+  spec?: {
+    volumeSnapshotClassName?: string;
+    source?: { persistentVolumeClaimName?: string; volumeSnapshotContentName?: string };
+  };
   status?: {
     boundVolumeSnapshotContentName?: string;
     readyToUse?: boolean;
     restoreSize?: QuantityText;
-    error?: { message?: string };
+    error?: { message?: string; time?: string };
   };
+}
+
+/** snapshot.storage.k8s.io/v1 VolumeSnapshotContent. */
+export interface SnapshotContent extends KubeObject {
+  spec?: {
+    driver?: string;
+    sourceVolumeMode?: string;
+    volumeSnapshotRef?: { namespace?: string; name?: string; uid?: string };
+  };
+  status?: object;
+}
+
+/** snapshot.storage.k8s.io/v1 VolumeSnapshotClass. */
+export interface SnapshotClass extends KubeObject {
+  driver?: string;
+}
+
+/** populator.storage.k8s.io/v1beta1 VolumePopulator: a kind of data source that somebody fills volumes from. */
+export interface VolumePopulator extends KubeObject {
+  sourceKind?: { group?: string; kind?: string };
 }
 
 /** storage.k8s.io VolumeAttributesClass. */
@@ -163,6 +188,9 @@ export const csiNodes = resource('storage.k8s.io', 'v1', 'CSINode', false);
 export const attachments = resource('storage.k8s.io', 'v1', 'VolumeAttachment', false);
 export const storageCapacities = resource('storage.k8s.io', 'v1', 'CSIStorageCapacity', true, 'csistoragecapacities');
 export const snapshots = resource('snapshot.storage.k8s.io', 'v1', 'VolumeSnapshot', true);
+export const snapshotContents = resource(snapshots.group, 'v1', 'VolumeSnapshotContent', false);
+export const snapshotClasses = resource(snapshots.group, 'v1', 'VolumeSnapshotClass', false, 'volumesnapshotclasses');
+export const volumePopulators = resource('populator.storage.k8s.io', 'v1beta1', 'VolumePopulator', false);
 export const attributesClasses = resource(
   'storage.k8s.io',
   'v1',

@@ -7,3 +7,23 @@ export function withCommand(text: string, words: readonly string[] | undefined):
   const plain = text.trim().replace(/\.$/, '');
   return command === undefined ? plain : `${plain}: ${command}`;
 }
+
+/** What to do about something that has failed, and once it has lasted too long. */
+export interface LastingCure {
+  /** Without a full stop. */
+  cure: string;
+  /** Of what passes by itself: what to do once it has lasted too long. */
+  late?: string | undefined;
+  /** Whether the log of the driver says more. */
+  log?: boolean | undefined;
+}
+
+/** @param known.log - a sentence that says where the log of the driver is, without its full stop. */
+export function cureText(
+  { cure, late, log: isLogged }: LastingCure,
+  { isLate, log }: { isLate: boolean; log: string },
+): string {
+  const text = isLate ? (late ?? cure) : cure;
+  if (isLogged !== true || (late !== undefined && !isLate)) return text;
+  return text === '' ? log : `${text}. ${log}`;
+}

@@ -1,11 +1,12 @@
 /** What a provisioner itself knows of a claim, explained as `why` does: nothing is requested. */
 import type { KubeObject } from '../kube/kube-object.ts';
 import type { WaitingClaim } from '../provision/controller-status.ts';
-import { type ClaimFacts, sourceOf } from './claim-facts-reader.ts';
+import type { ClaimFacts } from './claim-facts-reader.ts';
 import type { CsiNode } from './cluster-objects.ts';
 import { claimExplanation } from './explain-claim.ts';
 import type { Explanation } from './explanation.ts';
 import type { Recorded } from './provisioning-events.ts';
+import { sourceOf } from './source-facts-reader.ts';
 
 /** What the process knows besides the claim. */
 export interface OwnKnowledge {

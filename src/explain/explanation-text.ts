@@ -1,4 +1,4 @@
-/** An explanation as text: a line per step, then what holds it and what to do. */
+/** An explanation as text: what holds it and what to do, then a line per step. */
 import { printable } from '../base/printable.ts';
 import { wrappedText } from '../base/wrapped-text.ts';
 import type { Explanation, Step, Verdict } from './explanation.ts';
@@ -35,10 +35,9 @@ export function explanationText(explanation: Explanation, { colour, columns = 10
   const label = cause === null ? verdict : `${verdict}: ${cause}`;
   return [
     `${singleLine(object)}: ${paint(cause === verdict ? verdict : label, stateOf[verdict])}`,
-    ...lines,
-    '',
     ...wrappedText(singleLine(message), columns),
-    ...(cure === '' ? [] : ['', ...cureLines(singleLine(cure), columns)]),
+    ...(cure === '' ? [] : cureLines(singleLine(cure), columns)),
+    ...(lines.length === 0 ? [] : ['', ...lines]),
     '',
   ].join('\n');
 }

@@ -22,6 +22,8 @@ export interface Recorded {
   sinceMs: number;
   /** What the provisioner says is the cause of the newest one; undefined: it does not say so. */
   cause?: string | undefined;
+  /** Who has recorded the newest one. */
+  component?: string | undefined;
 }
 
 /** How often the attempts failed, and when, as in `failed 7 times in 3 min, last 40 s ago`. */
@@ -90,6 +92,7 @@ export function recordedOf(events: readonly ClusterEvent[]): Recorded | undefine
     count: events.reduce((sum, event) => sum + (event.series?.count ?? event.count ?? 1), 0),
     sinceMs: Math.min(...events.map(firstMs)),
     cause: newest.metadata.annotations?.[causeKey],
+    component: componentOf(newest),
   };
 }
 
@@ -102,6 +105,7 @@ function firstMs(event: ClusterEvent): number {
   return Date.parse(event.firstTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '') || 0;
 }
 
+/** Who has recorded an event. */
 export function componentOf({ source, reportingComponent }: ClusterEvent): string {
   return source?.component || (reportingComponent ?? '');
 }

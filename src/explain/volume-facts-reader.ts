@@ -17,6 +17,7 @@ import {
   secrets,
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
+import { type DriverPod, readDriverPod } from './driver-log.ts';
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 import { deletionHistory } from './provisioning-events.ts';
 
@@ -37,6 +38,8 @@ export interface VolumeFacts {
   node?: { name: string; reading: Reading<KubeObject> } | undefined;
   /** That the driver gets for a deletion; read once one has failed. */
   secret?: { reference: SecretReference; reading: Reading<KubeObject> } | undefined;
+  /** The Pod of the provisioner whose last attempt has failed. */
+  driverPod?: DriverPod | undefined;
 }
 
 /** The identity of the process that created a volume, which in node deployment ends in the name of its node. */
@@ -88,9 +91,11 @@ export async function readVolumeFacts(
     readDeleter(volume, reader),
     node === undefined ? undefined : reader.exists(nodes, { name: node }),
   ]);
-  const [attachedNodes, secret] = await Promise.all([
+  const { failed } = deletionHistory(found(about) ?? []);
+  const [attachedNodes, secret, driverPod] = await Promise.all([
     readNodes(found(attached) ?? [], reader),
-    deletionHistory(found(about) ?? []).failed && readSecret(volume, reader),
+    failed && readSecret(volume, reader),
+    failed && readDriverPod(failed, provisioner, reader),
   ]);
   return {
     volume,
@@ -101,6 +106,7 @@ export async function readVolumeFacts(
     provisioner,
     node: node === undefined || reading === undefined ? undefined : { name: node, reading },
     secret,
+    driverPod,
   };
 }
 

@@ -18,6 +18,7 @@ import {
   silentForMs,
 } from '../scheduler-words.ts';
 import { durationText } from '../time-text.ts';
+import { checkAttributesModified, checkSourceDropped } from './attributes-class.ts';
 import { checkBound } from './claim.ts';
 import { deleteCommand, wayToEnd } from './holding-pods.ts';
 import { isOutdated, waitsForScheduler } from './pod.ts';
@@ -52,10 +53,10 @@ function registerCure(node: string): string {
   return `Let the driver's node plugin, usually a DaemonSet, run on node ${node}, and see what it has registered: kubectl get csinode ${node} -o yaml`;
 }
 
-/** A bound claim of which nothing else is to be said. */
+/** A bound claim whose Pods start, as far as is known. */
 export function checkUnhindered(facts: ClaimFacts): Finding | undefined {
   const isHindered = checkPodsReadable(facts) !== undefined || checkHangingPod(facts) !== undefined;
-  return isHindered ? undefined : checkBound(facts);
+  return isHindered ? undefined : (checkAttributesModified(facts) ?? checkSourceDropped(facts) ?? checkBound(facts));
 }
 
 /** Where the Pods, or the events about one, could not be read, that the claim is bound is all that is known. */

@@ -53,6 +53,10 @@ export interface TextPattern {
   pattern: RegExp;
   /** What to do, without a full stop. */
   cure: string;
+  /** Of what passes by itself: what to do once it has lasted too long. */
+  late?: string;
+  /** Whether the log of the driver says more. */
+  log?: boolean;
 }
 
 export interface WaitPattern extends TextPattern {

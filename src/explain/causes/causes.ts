@@ -1,22 +1,27 @@
 /** What texts of failures and waits mean: the causes, in the order in which their texts are compared. */
 import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { cureText } from '../cure-text.ts';
+import { driverLogText } from '../driver-log.ts';
 import { type MissingRight, missingRight, rightCure } from '../missing-right.ts';
+import { attributesClass } from './attributes-class.ts';
 import type { Cause, CauseDefinition } from './cause.ts';
 import { nameTaken } from './claim.ts';
 import { classNotFound, classParameters, noClass } from './class.ts';
+import { driverError, sourceRefusal } from './driver-error.ts';
 import { selector } from './fitting-volume.ts';
 import {
+  annotationCure,
   apiServer,
-  driverError,
   rejected,
   requestMeaning,
   secretCure,
   secretMissing,
   unsupportedSize,
 } from './failure.ts';
+import { featureDisabled, grantMissing } from './grant.ts';
 import { noCapacity, noTopology, selectedNodeGone } from './pod.ts';
 import { inProgress, noProvisioner, notHandedOver, provisionerAway } from './provisioner-state.ts';
-import { attributesClass, featureDisabled, grantMissing, sourceMissing, sourceNotReady } from './source.ts';
+import { sourceMissing, sourceNotReady } from './source.ts';
 
 /** Those that show in texts. */
 const definitions: readonly CauseDefinition[] = [
@@ -50,7 +55,12 @@ const infeasiblePrefix = /^Volume provisioning failed with infeasible error\. Re
 
 export interface Meaning {
   cause: Cause;
+  /** What to do, without a full stop. */
   cure: string;
+  /** Of one that passes by itself: what to do once it has lasted too long. */
+  late?: string | undefined;
+  /** Whether the log of the driver says more. */
+  log?: boolean | undefined;
 }
 
 /** What is known of a failed attempt besides its text. */
@@ -75,7 +85,7 @@ function ofMissingRight(text: string, { cause, cure }: Meaning, right: MissingRi
   const granted = rightCure(right);
   if (cause === 'secret-missing') return { cause, cure: `Whether the Secret exists is not known. ${granted}` };
   const isOfDriver = /code = \w+ desc = /.test(text);
-  const isVague = vagueCauses.has(cause) || cause === 'source-missing';
+  const isVague = vagueCauses.has(cause);
   return { cause: isVague && !isOfDriver ? 'rejected' : cause, cure: cause === 'no-capacity' ? cure : granted };
 }
 
@@ -83,27 +93,43 @@ function meaningOf(text: string, known: KnownOfFailure): Meaning {
   const { facts } = known;
   const ofRequest = requestMeaning(text, known);
   if (ofRequest?.beatsTexts === true) return { cause: ofRequest.cause, cure: ofRequest.cure };
-  const byText = (facts && secretCure(text, facts)) ?? textualMeaning(text);
+  const byText = (facts && meaningOfFacts(text, facts)) ?? textualMeaning(text);
   if (ofRequest === undefined || !vagueCauses.has(byText.cause)) return byText;
   return { cause: ofRequest.cause, cure: ofRequest.cure };
 }
 
+/** What the text means for a claim like this. */
+function meaningOfFacts(text: string, facts: ClaimFacts): Meaning | undefined {
+  const annotation = annotationCure(text, facts);
+  if (annotation !== undefined) return { cause: 'secret-missing', cure: annotation };
+  return secretCure(text, facts) ?? sourceRefusal(text, facts);
+}
+
 /** Causes of texts that say little: the failed request, where it is known, says more. */
-const vagueCauses: ReadonlySet<Cause> = new Set(['driver-error', 'api-server']);
+const vagueCauses: ReadonlySet<Cause> = new Set(['driver-error', 'api-server', 'source-missing', 'source-not-ready']);
 
 function textualMeaning(text: string): Meaning {
   const bare = text.replace(classPrefix, '').replace(infeasiblePrefix, '');
   const texts = bare === text ? [text] : [bare, text];
   for (const { name, failures = [] } of definitions) {
     const meaning = failures.find(({ pattern }) => texts.some((each) => pattern.test(each)));
-    if (meaning !== undefined) return { cause: name, cure: meaning.cure };
+    if (meaning !== undefined) {
+      const { cure, late, log } = meaning;
+      return { cause: name, cure, late, log };
+    }
   }
   throw new Error('the last cause fits every text');
 }
 
-/** What either text means. @param error - with which the attempt failed. */
-export function textMeaning(text: string, error?: unknown): Meaning {
-  return waitMeaning(text) ?? failureMeaning(text, { error });
+/** What either text means, with a cure that says all. @param error - with which the attempt failed. */
+export function textMeaning(text: string, error?: unknown): { cause: Cause; cure: string } {
+  const wait = waitMeaning(text);
+  if (wait !== undefined) return wait;
+  const meaning = failureMeaning(text, { error });
+  return {
+    cause: meaning.cause,
+    cure: cureText(meaning, { isLate: meaning.late === undefined, log: driverLogText(undefined) }),
+  };
 }
 
 /** What a `ProvisioningWaiting` event of this sidecar means; undefined for a text of another provisioner. */

@@ -1,59 +1,11 @@
-/** A failed attempt: the driver refused it, its Secret is missing or wrong, or the API server did not do what was requested. */
+/** A failed attempt: the driver creates no such size, its Secret is missing or wrong, or the API server did not do what was requested. */
 import { editDistance } from '../../base/edit-distance.ts';
+import { shellCommand } from '../../base/shell-word.ts';
 import { failedRequestOf, isPassing, isRejection } from '../../kube/client/failed-request.ts';
-import { attempts, type FailedAttempt } from '../attempts.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { type Cause, defineCause, type TextPattern } from './cause.ts';
-
-/** The attempt fails in the driver or the provisioner. */
-export const driverError = defineCause({
-  name: 'driver-error',
-  failures: [
-    {
-      pattern: /code = Unavailable /,
-      cure: "Check that the driver's container runs beside the sidecar, and see its log",
-    },
-    {
-      pattern: /code = DeadlineExceeded /,
-      cure: 'Usually nothing at first: the driver may still be creating the volume, and is called again. If it lasts, see the log of its controller, and whether the storage responds; raise --timeout of the provisioner if volumes take longer',
-    },
-    {
-      pattern: /code = Aborted /,
-      cure: 'Usually nothing at first: the driver is still at work on an earlier call, and is called again. If it lasts, see the log of its controller',
-    },
-    {
-      pattern: /code = (Unauthenticated|PermissionDenied) /,
-      cure: "Check the credentials and permissions with which the driver uses the storage: in the Secret that the class names, or in the driver's own configuration",
-    },
-    {
-      pattern: /code = InvalidArgument .*(secret|credential)/is,
-      cure: 'Compare the keys of the Secret that the class names with the documentation of the driver; csi-provisioner why, with the permission to get the Secret, lists those that it has',
-    },
-    {
-      pattern: /code = AlreadyExists /,
-      cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, so that its volume gets another name',
-    },
-    {
-      pattern: /infeasible error|code = InvalidArgument /,
-      cure: 'The driver cannot create such a volume: recreate the claim with other values. If the class is wrong, delete it and create it again before',
-    },
-    {
-      pattern: /^An earlier attempt may have left a volume/,
-      cure: 'See "A record that is stuck" in docs/troubleshooting.md',
-    },
-    {
-      pattern: /(?:)/,
-      cure: "See the log of the driver's controller, and search docs/troubleshooting.md for this text",
-    },
-  ],
-});
-
-export function checkFailed(facts: ClaimFacts): FailedAttempt | undefined {
-  const { failed } = attempts(facts);
-  return failed && { failed };
-}
 
 /** The driver creates no volumes of the requested size. */
 export const unsupportedSize = defineCause({
@@ -84,6 +36,10 @@ export const secretMissing = defineCause({
     },
     { pattern: /^error getting secret .* not found/s, cure: missingSecretCure },
     {
+      pattern: /^error resolving value .*invalid tokens: \["pvc\.annotations\['[^']+'\]"\]$/s,
+      cure: 'Give the claim the annotation of which the class makes the name of a Secret: kubectl annotate pvc; the namespace of a Secret cannot be made of one',
+    },
+    {
       pattern: /^error resolving value /,
       cure: "Correct the template in the secret parameters of the class: delete it and create it again. It may contain ${pv.name}, ${pvc.namespace}, and in the name of the Secret also ${pvc.name} and ${pvc.annotations['KEY']}",
     },
@@ -107,6 +63,29 @@ export function checkSecret({ secret }: ClaimFacts): Finding | undefined {
     message: `Secret ${name}, which the StorageClass names for the driver, does not exist.`,
     cure: missingSecretCure,
   };
+}
+
+/** The annotations of the claim that a template names and that the claim does not have; empty where it lacks anything else. */
+export function missingAnnotations(text: string): string[] {
+  const [, list = ''] = /error resolving value .*invalid tokens: \[(.*)\]$/s.exec(text) ?? [];
+  const tokens = list.match(/"(?:[^"\\]|\\.)*"/g) ?? [];
+  const keys = tokens.map((token) => /^"pvc\.annotations\['(.*)'\]"$/.exec(token)?.[1]);
+  return keys.every((key) => key !== undefined) ? keys : [];
+}
+
+/** A template for the name of a Secret names annotations; one for its namespace must not. */
+export function annotationCure(text: string, { claim, storageClass }: ClaimFacts): string | undefined {
+  const keys = missingAnnotations(text);
+  const { namespace = '', name } = claim.metadata;
+  const parameters = Object.entries(found(storageClass)?.parameters ?? {});
+  const isOfNamespace = parameters.some(
+    ([key, value]) => key.endsWith('secret-namespace') && value.includes('pvc.annotations['),
+  );
+  if (keys.length === 0 || isOfNamespace) return undefined;
+  const words = ['kubectl', 'annotate', 'pvc', name, '-n', namespace, ...keys.map((key) => `${key}=VALUE`)];
+  const command = shellCommand(words);
+  const cure = `The StorageClass makes the name of a Secret of the annotation ${keys.join(', ')}, which the claim does not have`;
+  return command === undefined ? cure : `${cure}: ${command}`;
 }
 
 /** Codes with which drivers refuse what a Secret contains. */

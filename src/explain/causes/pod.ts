@@ -25,6 +25,7 @@ import { signOfLifeMs } from '../serving.ts';
 import { durationText } from '../time-text.ts';
 import { noRoomCure, roomFinding } from './published-capacity.ts';
 import { type Cause, defineCause } from './cause.ts';
+import { noRoomError } from './driver-error.ts';
 
 /** What the scheduler says of a Pod whose claim lost its node because the provisioner could not create the volume there. */
 const provisioningFailed = /provisioning failed for PVC|selectedNode annotation reset/;
@@ -331,6 +332,7 @@ export const noCapacity = defineCause({
       pattern: /code = ResourceExhausted /,
       cure: 'Free storage, request less, or use a class with enough capacity',
     },
+    noRoomError,
   ],
   waits: [
     {

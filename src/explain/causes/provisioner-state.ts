@@ -8,6 +8,7 @@ import { electionWaitingReason, notReadyReason } from '../../provision/event-rea
 import { attempts, type FailedAttempt, withClassAge } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
+import { callEndsWithinMs, driverLogText } from '../driver-log.ts';
 import type { Finding, Holding } from '../explanation.ts';
 import { missingRight, rightCure } from '../missing-right.ts';
 import { isInTree } from '../provisioner-facts.ts';
@@ -208,6 +209,8 @@ export const inProgress = defineCause({
 
 /** A working provisioner has started on a claim by then, in milliseconds. */
 const beginsWithinMs = 2 * 60_000;
+/** With very many claims before this one, in milliseconds. */
+const queuedWithinMs = 15 * 60_000;
 
 /** An attempt is under way. */
 export function checkUnderWay(facts: ClaimFacts): Finding | undefined {
@@ -215,27 +218,34 @@ export function checkUnderWay(facts: ClaimFacts): Finding | undefined {
   const { started } = history;
   if (started === undefined) return undefined;
   const { nowMs } = facts;
+  const hangs = nowMs - started.atMs > callEndsWithinMs;
   return withClassAge(facts, history, {
-    state: 'waiting',
+    state: hangs ? 'stuck' : 'waiting',
     cause: 'in-progress',
     presumes: nowMs - started.atMs > signOfLifeMs,
-    message: `The driver has been creating the volume for ${durationText(nowMs - started.sinceMs)}, and no attempt has failed.`,
-    cure: 'Nothing. If it takes longer than the driver usually needs, see the log of its controller',
+    message: `The driver has been creating the volume for ${durationText(nowMs - started.sinceMs)}, and no attempt has failed${hangs ? ', or ended' : ''}.`,
+    cure: hangs
+      ? `The driver, or the provisioner, hangs: see whether the storage responds. ${driverLogText(facts.driverPod)}`
+      : `Nothing. An attempt ends, one way or the other, within the --timeout of the provisioner; if it takes longer than ${durationText(callEndsWithinMs)}, it hangs`,
   });
 }
 
 /** No attempt was begun. */
-export function checkNotBegun({ claim, storageClass, nowMs }: ClaimFacts): Finding {
+export function checkNotBegun({ claim, storageClass, provisioner, nowMs }: ClaimFacts): Finding {
   const name = provisionerOf(claim, found(storageClass));
   const ageMs = nowMs - lastChangeMs(claim);
   const isLate = ageMs > beginsWithinMs;
+  const isStuck = ageMs > queuedWithinMs;
+  const [lease] = found(provisioner?.leases) ?? [];
+  const holder = lease?.spec?.holderIdentity ?? '';
+  const whose = holder === '' ? '' : `, ${shortValue(holder)} in namespace ${lease?.metadata.namespace ?? ''}`;
   return {
-    state: 'waiting',
+    state: isStuck ? 'stuck' : 'waiting',
     cause: 'in-progress',
     presumes: true,
     message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it ${isLate ? `in ${durationText(ageMs)}` : 'yet'}.`,
     cure: isLate
-      ? 'See the log of the provisioner: it may be busy, or lack the permission to record events'
-      : 'Nothing yet',
+      ? `See the log of the provisioner${whose}: it may be busy with other claims, or lack the permission to record events`
+      : 'Nothing yet: it starts within seconds, or once it is done with the claims before this one',
   };
 }

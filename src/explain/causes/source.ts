@@ -1,16 +1,12 @@
-/** What the claim names besides its class: a data source, with the grant for it, and a VolumeAttributesClass. */
-import { quantityBytes } from '../../base/quantity.ts';
+/** The data source of a claim: whether it exists and fits. Of its own namespace, or one that is granted. */
+import { nearestName } from '../../base/near-name.ts';
 import { shortValue } from '../../base/short-value.ts';
-import type { PersistentVolumeClaim } from '../../provision/objects.ts';
-import { allowsSource } from '../../provision/reference-grant.ts';
-import { attempts, type FailedAttempt } from '../attempts.ts';
-import { type ClaimFacts, isClaim, isSnapshot, provisionerOf, type SourceReference } from '../claim-facts-reader.ts';
-import type { Snapshot } from '../cluster-objects.ts';
+import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
-import { isInTree } from '../provisioner-facts.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import type { SourceReference } from '../source-facts-reader.ts';
 import { defineCause } from './cause.ts';
+import { modeText, sizeCure, sizeProblem, snapshotProblem, type SourceProblem } from './snapshot.ts';
 
 const missingCure = 'Create the source, or recreate the claim with another one';
 
@@ -19,223 +15,137 @@ export const sourceMissing = defineCause({
   name: 'source-missing',
   failures: [
     {
-      pattern: /error getting (PVC|snapshot|snapshotcontent) |^the PVC source (not found for PVC|does not belong) /,
+      pattern: /error getting (PVC|snapshot) |^the PVC source (not found for PVC|does not belong) /,
       cure: missingCure,
     },
   ],
 });
 
-export function checkSourceExists({ source, sourceClaim, snapshot }: ClaimFacts): Finding | undefined {
+export function checkSourceExists({ source, sourceClaim, snapshot, snapshotNames }: ClaimFacts): Finding | undefined {
   const reading = sourceClaim ?? snapshot;
   if (source === undefined || reading === undefined) return undefined;
   if (reading.kind === 'unreadable') return { state: 'unknown', detail: reading.why };
   if (reading.kind === 'found') return undefined;
+  const held = { state: 'stuck', cause: 'source-missing' } as const;
+  if (reading.unserved) {
+    return {
+      ...held,
+      message: `The data source of the claim is ${sourceName(source)}, and the cluster does not have this kind.`,
+      cure: 'Install the CRDs of kubernetes-csi/external-snapshotter and its snapshot-controller',
+    };
+  }
+  const near = nearestName(source.name, found(snapshotNames) ?? []);
   return {
-    state: 'stuck',
-    cause: 'source-missing',
-    message: reading.unserved
-      ? `The data source of the claim is ${sourceName(source)}, and the cluster does not have this kind.`
-      : `${sourceName(source)}, the data source of the claim, does not exist.`,
-    cure: reading.unserved ? 'Install the CRDs of external-snapshotter and its controller' : missingCure,
+    ...held,
+    message: `${sourceName(source)}, the data source of the claim, does not exist${near === undefined ? '' : `; ${near} does`}.`,
+    cure: near === undefined ? missingCure : `If ${near} is meant, recreate the claim with it; else create the source`,
   };
 }
 
-function sourceName({ kind, namespace, name }: SourceReference): string {
+export function sourceName({ kind, namespace, name }: SourceReference): string {
   return `${shortValue(kind)} ${namespace}/${shortValue(name)}`;
 }
 
 const modeCure = 'Recreate the claim with the volumeMode of its source: a clone must have the same';
-const sizeCure = 'Recreate the claim with at least the size of its source, or with another source';
-const waitCure =
-  'Wait until the source is ready; if it stays like this, find out why. It must be of the same driver as the claim';
+const otherCure = 'Recreate the claim with another source';
 
 /** The data source of the claim is not bound, not ready, being deleted, does not fit, or needs a volume populator. */
 export const sourceNotReady = defineCause({
   name: 'source-not-ready',
   failures: [
     { pattern: /must have the same volume mode for cloning/, cure: modeCure },
-    { pattern: /must be greater than or equal in size|is less than the size .* for the source/, cure: sizeCure },
     {
-      pattern:
-        /^error getting handle for DataSource .*(not bound( or invalid)?$|is not Ready$|must have a status of Bound)/,
-      cure: waitCure,
+      pattern: new RegExp(modeText),
+      cure: 'Recreate the claim with the volumeMode of its source; or an administrator sets the annotation snapshot.storage.kubernetes.io/allow-volume-mode-change=true on the VolumeSnapshotContent that the message names',
+    },
+    {
+      pattern: /must be greater than or equal in size|is less than the size .* for the source/,
+      cure: sizeCure,
+    },
+    {
+      pattern: /error getting snapshotcontent /,
+      cure: 'See whether this VolumeSnapshotContent exists. If it does, the provisioner could not read it: usually a ClusterRole of it lacks the rule {apiGroups: ["snapshot.storage.k8s.io"], resources: ["volumesnapshotcontents"], verbs: ["get"]}; its log ("Reading the snapshot content failed") has the reason',
+    },
+    {
+      pattern: /is not handled by CSI driver of StorageClass/,
+      cure: 'Recreate the claim with a StorageClass of the driver of its source, or with another source',
+    },
+    {
+      pattern: /Only CSI plugin can provision a claim with a datasource/,
+      cure: 'Recreate the claim with a StorageClass of a CSI driver: a plugin that is part of Kubernetes makes empty volumes only',
+    },
+    {
+      pattern: /storageclass cannot be empty/,
+      cure: 'Recreate the claim that the message names with spec.storageClassName: the annotation alone does not do for a clone',
+    },
+    {
+      pattern: /claim in dataSource not bound or invalid/,
+      cure: 'Recreate the claim with a source that is bound to a volume of the same CSI driver',
+    },
+    {
+      pattern: /^error getting handle for DataSource .*(not bound$|is not Ready$|must have a status of Bound)/s,
+      cure: 'Have the source bound or ready: csi-provisioner why, and kubectl describe, say what it waits for',
     },
     {
       pattern: /^error getting handle for DataSource /,
-      cure: 'Wait until the source is ready, or recreate the claim with a source that fits its driver, size and volume mode',
+      cure: 'Recreate the claim with a source that fits its driver, size and volume mode',
     },
   ],
 });
 
-/** A volume populator has done something about a claim by then, in milliseconds. */
-const populatedWithinMs = 5 * 60_000;
-
-export function checkSourceReady({ claim, source, sourceClaim, snapshot }: ClaimFacts): Finding | undefined {
+export function checkSourceReady(facts: ClaimFacts): Finding | undefined {
+  const { source, sourceClaim, snapshot } = facts;
   if (source === undefined || (sourceClaim ?? snapshot) === undefined) return undefined;
-  const problem = (sourceClaim && claimProblem(claim, found(sourceClaim))) ?? snapshotProblem(claim, found(snapshot));
+  const problem = claimProblem(facts) ?? snapshotProblem(facts);
   if (problem === undefined) return { state: 'ok', detail: `${sourceName(source)} is ready` };
-  const { state, text, cure } = problem;
+  const { text, ...rest } = problem;
   return {
-    state,
+    ...rest,
     cause: 'source-not-ready',
     message: `${sourceName(source)}, the data source of the claim, ${text}.`,
-    cure: cure ?? (state === 'waiting' ? waitCure : 'Recreate the claim with another source'),
   };
 }
 
-/** Of a source that neither is a claim nor a snapshot. */
-export function checkPopulator({ claim, source, nowMs }: ClaimFacts): Finding | undefined {
-  if (source === undefined || isClaim(source) || isSnapshot(source)) return undefined;
-  const kind = shortValue(source.kind);
-  const ageMs = nowMs - lastChangeMs(claim);
-  const isLate = ageMs > populatedWithinMs;
-  return {
-    state: isLate ? 'stuck' : 'waiting',
-    cause: 'source-not-ready',
-    message: `The data source of the claim is a ${kind}, which needs a volume populator for this kind; the provisioner alone cannot fill the volume.${isLate ? ` Nothing has changed the claim for ${durationText(ageMs)}.` : ''}`,
-    cure: isLate
-      ? 'Check that a volume populator for this kind is installed and runs, and see its events about the claim'
-      : 'Nothing yet: a volume populator fills the volume and then binds the claim',
-  };
-}
-
-interface SourceProblem {
-  state: 'waiting' | 'stuck';
-  text: string;
-  cure?: string;
-}
-
-function claimProblem(claim: PersistentVolumeClaim, source?: PersistentVolumeClaim): SourceProblem | undefined {
+/** Why a claim cannot be cloned. */
+function claimProblem({ claim, sourceClaim, sourceVolume, storageClass }: ClaimFacts): SourceProblem | undefined {
+  const source = found(sourceClaim);
   if (source === undefined) return undefined;
+  const { namespace = '', name, deletionTimestamp } = source.metadata;
   const phase = source.status?.phase ?? 'new';
-  if (source.metadata.deletionTimestamp !== undefined) return { state: 'stuck', text: 'is being deleted' };
-  if (phase !== 'Bound') return { state: phase === 'Lost' ? 'stuck' : 'waiting', text: `is ${phase} and not Bound` };
-  const modes = [claim, source].map(({ spec }) => spec.volumeMode ?? 'Filesystem');
-  if (modes[0] !== modes[1]) {
-    const text = `has volumeMode ${modes[1] ?? ''}, and the claim requests ${modes[0] ?? ''}`;
+  if (deletionTimestamp !== undefined) return { state: 'stuck', text: 'is being deleted', cure: otherCure };
+  if (phase !== 'Bound') {
     return {
       state: 'stuck',
-      text,
-      cure: modeCure,
+      text: `is ${phase} and not Bound`,
+      cure: `Have it bound first: csi-provisioner why ${namespace}/${name}`,
+      next: [{ namespace, name, way: `It waits for its data source, claim ${name}` }],
+    };
+  }
+  const volume = found(sourceVolume);
+  const [requested, own] = [claim, source].map(({ spec }) => spec.volumeMode ?? 'Filesystem');
+  if (requested !== own) {
+    const text = `has volumeMode ${own ?? ''}, and the claim requests ${requested ?? ''}`;
+    return { state: 'stuck', text, cure: modeCure };
+  }
+  const driver = provisionerOf(claim, found(storageClass));
+  const ofDriver = volume?.spec.csi?.driver;
+  if (volume !== undefined && driver !== '' && ofDriver !== driver) {
+    return {
+      state: 'stuck',
+      text: `has a volume of ${ofDriver === undefined ? 'no CSI driver' : `driver ${shortValue(ofDriver)}`}, and the claim is for driver ${shortValue(driver)}: no driver clones volumes of another`,
+      cure:
+        ofDriver === undefined
+          ? otherCure
+          : `Recreate the claim with a StorageClass whose provisioner is ${shortValue(ofDriver)}: kubectl get storageclass`,
+    };
+  }
+  const ref = volume?.spec.claimRef;
+  if (volume !== undefined && (ref?.uid !== source.metadata.uid || volume.status?.phase !== 'Bound')) {
+    return {
+      state: 'stuck',
+      text: `names PersistentVolume ${volume.metadata.name}, which is ${volume.status?.phase ?? 'new'} for claim ${ref?.namespace ?? ''}/${ref?.name ?? ''}`,
+      cure: otherCure,
     };
   }
   return sizeProblem(claim, source.spec.resources?.requests?.['storage']);
-}
-
-function snapshotProblem(claim: PersistentVolumeClaim, snapshot?: Snapshot): SourceProblem | undefined {
-  if (snapshot === undefined) return undefined;
-  const { readyToUse, restoreSize, error } = snapshot.status ?? {};
-  if (readyToUse === true) return sizeProblem(claim, restoreSize);
-  if (error?.message !== undefined) return { state: 'stuck', text: `failed: ${error.message}` };
-  return { state: 'waiting', text: 'is not ready to use' };
-}
-
-function sizeProblem(claim: PersistentVolumeClaim, size: string | number | undefined): SourceProblem | undefined {
-  const requested = claim.spec.resources?.requests?.['storage'] ?? 0;
-  if (size === undefined || quantityBytes(requested) >= quantityBytes(size)) return undefined;
-  const text = `has ${size}, which is more than the ${requested} that the claim requests`;
-  return { state: 'stuck', text, cure: sizeCure };
-}
-
-/** No ReferenceGrant allows the data source, which is in another namespace (Gateway API, "ReferenceGrant"). */
-export const grantMissing = defineCause({
-  name: 'grant-missing',
-  failures: [
-    {
-      pattern: /^accessing .* isn't allowed$/,
-      cure: 'Create a ReferenceGrant in the namespace of the source',
-    },
-  ],
-});
-
-export function checkGrant({ claim, source, grants }: ClaimFacts): Finding | undefined {
-  if (source === undefined || grants === undefined) return undefined;
-  if (grants.kind === 'unreadable') return { state: 'unknown', detail: grants.why };
-  const allowed = (found(grants) ?? []).some((grant) => allowsSource(grant, claim.metadata.namespace ?? '', source));
-  if (allowed) return { state: 'ok', detail: `a ReferenceGrant in ${source.namespace} allows it` };
-  return {
-    state: 'stuck',
-    cause: 'grant-missing',
-    message: `No ReferenceGrant in namespace ${source.namespace} allows claims of ${claim.metadata.namespace ?? ''} to use ${shortValue(source.kind)} ${shortValue(source.name)} as their data source.`,
-    cure: `Create a ReferenceGrant in ${source.namespace} from PersistentVolumeClaims of ${claim.metadata.namespace ?? ''} to this ${shortValue(source.kind)}`,
-  };
-}
-
-const disabledText = 'CrossNamespaceVolumeDataSource feature is disabled';
-
-/** What the claim needs is off in the provisioner. */
-export const featureDisabled = defineCause({
-  name: 'feature-disabled',
-  failures: [
-    {
-      pattern: new RegExp(disabledText),
-      cure: 'Start the provisioner with --feature-gates=CrossNamespaceVolumeDataSource=true; a ReferenceGrant alone changes nothing. Or recreate the claim with a source of its own namespace',
-    },
-  ],
-});
-
-/** Comes before the grant that would be missing as well. */
-export function checkFeatureEnabled(facts: ClaimFacts): FailedAttempt | undefined {
-  const { failed } = attempts(facts);
-  return failed?.text.includes(disabledText) === true ? { failed } : undefined;
-}
-
-const missingClassCure = 'Create it, or recreate the claim without spec.volumeAttributesClassName';
-const bindCure = 'Recreate the claim without spec.volumeAttributesClassName, or enable the VolumeAttributesClass API';
-const driverCure = 'Recreate the claim with a VolumeAttributesClass of its driver';
-
-/** The claim's VolumeAttributesClass does not exist, is not served, is for another driver, or differs from its volume's. */
-export const attributesClass = defineCause({
-  name: 'attributes-class',
-  failures: [
-    { pattern: /^VAC .* does not match driver name/, cure: driverCure },
-    {
-      pattern: /volumeattributesclass.* is forbidden/s,
-      cure: 'Permit the provisioner to get VolumeAttributesClasses: its log has the rule to add',
-    },
-    {
-      pattern: /MODIFY_VOLUME/,
-      cure: 'Recreate the claim without spec.volumeAttributesClassName: the driver supports no attributes classes',
-    },
-    { pattern: /was saved without its volume attributes class /, cure: bindCure },
-    { pattern: /volumeattributesclass/, cure: missingClassCure },
-  ],
-});
-
-/** The binder does not bind a volume with another attributes class. */
-export function checkAttributesBind({ claim, volume }: ClaimFacts): Finding | undefined {
-  const existing = found(volume);
-  if (existing === undefined || existing.metadata.deletionTimestamp !== undefined) return undefined;
-  if ((claim.spec.volumeAttributesClassName ?? '') === (existing.spec.volumeAttributesClassName ?? ''))
-    return undefined;
-  return {
-    state: 'stuck',
-    cause: 'attributes-class',
-    message: `PersistentVolume ${existing.metadata.name} exists for the claim, and kube-controller-manager has not bound them yet. Their volumeAttributesClassName differs, so they will not be bound.`,
-    cure: bindCure,
-  };
-}
-
-export function checkAttributesClass({ claim, storageClass, attributesClass }: ClaimFacts): Finding | undefined {
-  if (attributesClass === undefined) return undefined;
-  const name = claim.spec.volumeAttributesClassName ?? '';
-  const driver = provisionerOf(claim, found(storageClass));
-  if (attributesClass.kind === 'unreadable') return { state: 'unknown', detail: attributesClass.why };
-  const held = { state: 'stuck', cause: 'attributes-class' } as const;
-  if (attributesClass.kind === 'missing') {
-    return {
-      ...held,
-      message: attributesClass.unserved
-        ? `The claim names VolumeAttributesClass ${name}, and the API server does not serve this kind.`
-        : `VolumeAttributesClass ${name} does not exist.`,
-      cure: missingClassCure,
-    };
-  }
-  const { driverName = '' } = attributesClass.value;
-  if (driverName === driver || driver === '' || isInTree(driver)) return { state: 'ok', detail: `${name} exists` };
-  return {
-    ...held,
-    message: `VolumeAttributesClass ${name} is for driver ${driverName}, and the claim is for driver ${driver}.`,
-    cure: driverCure,
-  };
 }

@@ -16,6 +16,8 @@ import {
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { claimName } from '../claim-name.ts';
 import { found } from '../cluster-reader.ts';
+import { cureText, type LastingCure } from '../cure-text.ts';
+import { driverLogText } from '../driver-log.ts';
 import type { Finding, Holding, Link } from '../explanation.ts';
 import {
   controllerLateMs,
@@ -27,11 +29,13 @@ import {
 } from '../known-finalizers.ts';
 import { isInTree } from '../provisioner-facts.ts';
 import { deletionHistory, failuresText, type Recorded } from '../provisioning-events.ts';
+import { quotedError } from '../quoted-error.ts';
 import { checkServing } from '../serving.ts';
 import { reuseCure, volumePatch } from '../static-volumes.ts';
 import { durationText } from '../time-text.ts';
 import { deleterOf, isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
+import { vagueErrors } from './driver-error.ts';
 import { requestMeaning } from './failure.ts';
 
 /** The volume has a claim. */
@@ -344,33 +348,33 @@ export function checkDeletion(facts: VolumeFacts): Finding | undefined {
   return events?.kind === 'unreadable' ? { state: 'unknown', detail: events.why } : undefined;
 }
 
-/** After these codes the driver may still be at work (CSI specification, "Error Scheme"). */
-const unfinished = /code = (DeadlineExceeded|Aborted) /;
 /** A deletion that takes longer needs somebody, in milliseconds. */
 const unfinishedMs = 10 * 60_000;
 
-function failedDeletion(failed: Recorded, { volume, secret, nowMs }: VolumeFacts): Holding {
-  const meaning = deletionMeaning(failed.text, failed.cause);
-  const message = `Its deletion ${failuresText(failed, nowMs)}; it will be retried. Last error: ${failed.text}`;
-  const goesOn = unfinished.test(failed.text) && nowMs - failed.sinceMs < unfinishedMs;
-  if (secret === undefined || meaning.cause !== 'delete-error' || goesOn) {
-    return { state: goesOn ? 'waiting' : 'stuck', ...meaning, message };
+function failedDeletion(failed: Recorded, { volume, secret, nowMs, driverPod }: VolumeFacts): Holding {
+  const { cause, ...lasting } = deletionMeaning(failed.text, failed.cause);
+  const error = quotedError(failed.text);
+  const message = `Its deletion ${failuresText(failed, nowMs)}; it will be retried. Last error: ${error}`;
+  const goesOn = lasting.late !== undefined && nowMs - failed.sinceMs < unfinishedMs;
+  const cure = cureText(lasting, { isLate: !goesOn, log: driverLogText(driverPod) });
+  if (secret === undefined || cause !== 'delete-error' || goesOn) {
+    return { state: goesOn ? 'waiting' : 'stuck', cause, cure, message };
   }
   const { reference, reading } = secret;
   const name = `${reference.namespace}/${reference.name}`;
   if (reading.kind === 'missing') {
     return {
       ...{ state: 'stuck', cause: 'secret-missing' },
-      message: `Secret ${name}, with which the driver is to delete the storage, does not exist, and the deletion ${failuresText(failed, nowMs)}. Last error: ${failed.text}`,
+      message: `Secret ${name}, with which the driver is to delete the storage, does not exist, and the deletion ${failuresText(failed, nowMs)}. Last error: ${error}`,
       cure: `Create the Secret again, also its namespace if that is gone; or name another one with the same content: ${secretCommand(volume)}`,
     };
   }
   const seen = reading.kind === 'found' ? 'exists' : 'may have gone with its namespace';
   return {
     state: 'stuck',
-    ...meaning,
+    cause,
     message,
-    cure: `${meaning.cure}. The driver gets Secret ${name}, which ${seen}`,
+    cure: `The driver gets Secret ${name}, which ${seen}. ${cure}`,
   };
 }
 
@@ -380,22 +384,23 @@ function secretCommand({ metadata: { name } }: VolumeFacts['volume']): string {
 }
 
 /** What a failed attempt to delete the storage means. @param recorded - its cause, as the provisioner has noted it. */
-export function deletionMeaning(text: string, recorded: string | undefined): { cause: Cause; cure: string } {
+export function deletionMeaning(text: string, recorded: string | undefined): LastingCure & { cause: Cause } {
   const request = requestMeaning(text, { recorded });
   if (request !== undefined) return { cause: request.cause, cure: request.cure };
-  const { cure = '' } = deletionCures.find(({ pattern }) => pattern.test(text)) ?? {};
-  return { cause: 'delete-error', cure };
+  const { cure = '', late, log } = deletionCures.find(({ pattern }) => pattern.test(text)) ?? {};
+  return { cause: 'delete-error', cure, late, log };
 }
 
 /** By what the driver or the provisioner says of a deletion (CSI specification, "DeleteVolume Errors" and "Error Scheme"). */
 const deletionCures: readonly TextPattern[] = [
   {
-    pattern: /code = FailedPrecondition /,
+    pattern: /code = FailedPrecondition |code = (Internal|Unknown) .*\b(in use|still attached|busy|has snapshots)\b/is,
     cure: 'The storage is still in use: delete what hangs on it, such as snapshots and clones of the volume, or its last user',
   },
   {
     pattern: /code = NotFound /,
-    cure: 'The driver does not find what the deletion needs, such as an account or a pool: see its log. If the storage is certainly gone, set the reclaim policy to Retain and delete the PersistentVolume',
+    cure: 'The driver does not find what the deletion needs, such as an account or a pool. If the storage is certainly gone, set the reclaim policy to Retain and delete the PersistentVolume',
+    log: true,
   },
   {
     pattern: /code = (Unauthenticated|PermissionDenied) /,
@@ -407,11 +412,14 @@ const deletionCures: readonly TextPattern[] = [
   },
   {
     pattern: /code = Unavailable /,
-    cure: "Check that the driver's container runs beside the sidecar, and see its log",
+    cure: "Check that the driver's container runs beside the sidecar",
+    log: true,
   },
   {
-    pattern: /code = (DeadlineExceeded|Aborted) /,
-    cure: 'Usually nothing at first: the driver may still be deleting it, and is called again. If it lasts, see the log of its controller, and whether the storage responds',
+    pattern: /code = (DeadlineExceeded|Aborted|Canceled) /,
+    cure: 'Nothing yet: the driver may still be deleting it, and is called again',
+    late: 'The storage does not respond to the driver in time, or an earlier call hangs in the driver: see why, and then restart its Pod',
+    log: true,
   },
   {
     pattern: /code = Unimplemented |does not support /,
@@ -421,10 +429,8 @@ const deletionCures: readonly TextPattern[] = [
     pattern: /^failed to get secretreference for volume /,
     cure: 'Correct the secret parameters of the class: delete it and create it again; or name the Secret in the annotations volume.kubernetes.io/provisioner-deletion-secret-name and -namespace of the volume',
   },
-  {
-    pattern: /(?:)/,
-    cure: "See the log of the driver's controller: in the Pod of its provisioner, the container that is not the sidecar",
-  },
+  ...vagueErrors,
+  { pattern: /(?:)/, cure: '', log: true },
 ];
 
 /** Of a name of which there is no sign, the cure is not that of a claim: classes have nothing to do with it. */

@@ -1,6 +1,6 @@
 /** What the log says of claims and calls to the driver, at which verbosity: the whole program, lines in JSON. */
 import assert from 'node:assert/strict';
-import { failureMeaning } from '../../../src/explain/causes/causes.ts';
+import { textMeaning } from '../../../src/explain/causes/causes.ts';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
@@ -86,7 +86,7 @@ describe('at any verbosity below that of messages', () => {
       const { uid } = scene.addClaim().metadata;
       await scene.volume();
       const about = linesOf(scene).filter((line) => JSON.stringify(line).includes('on fire'));
-      const { cause, cure } = failureMeaning('rpc error: code = Internal desc = disk 1 on fire');
+      const { cause, cure } = textMeaning('rpc error: code = Internal desc = disk 1 on fire');
       const common = { level: 'warn', claim: 'ns1/c1', uid, threshold: 0, cause, cure };
       const warning = { ...common, msg: 'Error syncing claim, trying again' };
       assert.deepEqual(about, [
@@ -154,7 +154,7 @@ describe('at any verbosity below that of messages', () => {
     await scene.event('ProvisioningFailed');
     const about = linesOf(scene).filter((line) => JSON.stringify(line).includes('n1 is full'));
     const [{ err, ...line } = { err: '' }, ...more] = about;
-    const meaning = failureMeaning(String(err));
+    const meaning = textMeaning(String(err));
     assert.equal(meaning.cause, 'no-capacity');
     const msg = 'Another node is to be selected for the claim';
     assert.deepEqual(line, { level: 'info', claim: 'ns1/c1', cause: meaning.cause, cure: meaning.cure, msg });

@@ -378,8 +378,8 @@ const rows: readonly Row[] = [
       rig.addClaim(fromClaim);
     },
     verdict: 'waiting',
-    cause: 'source-not-ready',
-    says: /is Pending and not Bound/,
+    cause: 'in-progress',
+    says: /^It waits for its data source, claim src: /,
   },
   {
     name: 'a snapshot that is not ready',
@@ -394,7 +394,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'waiting',
     cause: 'source-not-ready',
-    says: /VolumeSnapshot ns1\/s, .* is not ready to use/,
+    says: /VolumeSnapshot ns1\/s, .* is not ready, and /,
   },
   {
     name: 'a snapshot that is larger than the claim',

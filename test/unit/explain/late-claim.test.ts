@@ -51,3 +51,41 @@ describe('why of an old claim whose node was chosen just now', () => {
     assert.equal(claimExplanation(chosen(10 * 60_000, handedOver)).cause, 'no-leader');
   });
 });
+
+describe('why of a claim on which nothing has ended', () => {
+  const handedOver = { 'volume.kubernetes.io/storage-provisioner': driver };
+  const renewed = new Date(nowMs).toISOString();
+  const leases = here([
+    { metadata: { name: 'd', namespace: 'driver' }, spec: { holderIdentity: 'pod-1', renewTime: renewed } },
+  ]);
+  const led = (msAgo: number, facts: Partial<ClaimFacts> = {}): ClaimFacts => ({
+    ...chosen(msAgo, handedOver),
+    provisioner: { name: driver, driver: here({ metadata: { name: driver } }), leases },
+    ...facts,
+  });
+
+  test('waits for a provisioner that has other claims first, for a quarter of an hour', () => {
+    assert.equal(claimExplanation(led(10 * 60_000)).verdict, 'waiting');
+    const { verdict, cure } = claimExplanation(led(20 * 60_000));
+    assert.equal(verdict, 'stuck');
+    assert.match(cure, /log of the provisioner, pod-1 in namespace driver/);
+  });
+
+  test('waits for a call of the driver, until no call takes as long', () => {
+    const begun = (msAgo: number): ClaimFacts => {
+      const time = new Date(nowMs - msAgo).toISOString();
+      const event = {
+        metadata: { name: 'e' },
+        reason: 'Provisioning',
+        source: { component: `${driver}_pod-1` },
+        firstTimestamp: time,
+        lastTimestamp: time,
+      };
+      return led(msAgo, { events: here([event]), driverPod: { host: 'pod-1' } });
+    };
+    assert.equal(claimExplanation(begun(20 * 60_000)).verdict, 'waiting');
+    const { verdict, cause, cure } = claimExplanation(begun(40 * 60_000));
+    assert.deepEqual({ verdict, cause }, { verdict: 'stuck', cause: 'in-progress' });
+    assert.match(cure, /hangs.* See the log of the driver's container in Pod pod-1/);
+  });
+});

@@ -20,7 +20,8 @@ describe('the history of a claim', () => {
       ],
       driver,
     );
-    assert.deepEqual(failed, { text: 'new', atMs: 90_000, count: 5, sinceMs: 10_000, cause: undefined });
+    const component = 'd.example.com_pod';
+    assert.deepEqual(failed, { text: 'new', atMs: 90_000, count: 5, sinceMs: 10_000, cause: undefined, component });
     assert.equal(lastMs, 90_000);
   });
 
@@ -35,7 +36,15 @@ describe('the history of a claim', () => {
       ],
       driver,
     );
-    assert.deepEqual(failed, { text: 'rpc error', atMs: 70_000, count: 9, sinceMs: 10_000, cause: undefined });
+    const component = 'd.example.com_pod';
+    assert.deepEqual(failed, {
+      text: 'rpc error',
+      atMs: 70_000,
+      count: 9,
+      sinceMs: 10_000,
+      cause: undefined,
+      component,
+    });
   });
 
   test('is not that of kube-controller-manager, which uses the same reasons', () => {

@@ -1,0 +1,187 @@
+/**
+ * What an error of the driver means, and for whom (CSI specification, "Error Scheme" and "CreateVolume Errors"). Many drivers have
+ * one code, Internal or Unknown, for everything: then words decide that are usual at storages. Of a wrapped error the inner code counts,
+ * as the codes that say something come before these two.
+ */
+import { attempts, type FailedAttempt } from '../attempts.ts';
+import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { isClaim, isSnapshot } from '../source-facts-reader.ts';
+import { type Cause, defineCause, type TextPattern } from './cause.ts';
+import { sourceName } from './source.ts';
+
+const vague = String.raw`code = (?:Internal|Unknown) desc = .*?`;
+
+/** A text with a code that says nothing, and one of the words. */
+export function vagueError(words: readonly string[]): RegExp {
+  return new RegExp(`${vague}(?:${words.join('|')})`, 'is');
+}
+
+/** What the storage has too little of, or allows too little of. */
+export const limitWords = [
+  '(?<!Request)LimitExceeded',
+  String.raw`\bquota`,
+  'over ?limit',
+  'no space left',
+  String.raw`(?:insufficient|not enough) (?:\w+ )?(?:space|capacity|storage)`,
+  'out of (?:space|capacity)',
+  '(?:POOL|RESOURCES?)_EXHAUSTED',
+];
+
+const rateWords = ['RequestLimitExceeded', 'Throttl', 'TooManyRequests', 'too many requests', 'rate ?limit'];
+
+const permissionWords = [
+  'UnauthorizedOperation',
+  'AccessDenied',
+  'access denied',
+  'permission denied',
+  'AuthorizationFailed',
+  'not authorized',
+  'operation not permitted',
+  'Error 403',
+  String.raw`\bforbidden\b`,
+];
+
+const credentialWords = [
+  'InvalidClientTokenId',
+  'ExpiredToken',
+  'NoCredentialProviders',
+  'invalid credentials',
+  '(?:authentication|login) fail',
+  'Failed to refresh the Token',
+  String.raw`\bunauthorized\b`,
+];
+
+const unreachableWords = [
+  'no such host',
+  'connection refused',
+  'connection reset',
+  'connection timed out',
+  'i/o timeout',
+  'no route to host',
+  'network is unreachable',
+  'x509: ',
+];
+
+const absentWords = ['not ?found', 'does not exist', 'no such ', 'could not find'];
+
+const accountCure =
+  'The account with which the driver uses the storage lacks a permission: its administrator grants what the message names, or a Secret or the configuration of the driver names another account';
+const unreachableCure =
+  'The driver does not reach its storage: check the address (in the class, or in the configuration of the driver), DNS, network policies and firewalls';
+const absentCure =
+  'The storage does not have what the class or the configuration of the driver names, such as a pool, a share or a zone: create that, or correct the class (delete it and create it again)';
+
+/** What the words of storages mean, of whatever call. */
+export const vagueErrors: readonly TextPattern[] = [
+  {
+    pattern: vagueError(rateWords),
+    cure: 'Nothing yet: the storage limits how often it is called, and the driver is called again',
+    late: 'The storage limits how often it is called: find out what else calls it, or have its administrator raise the limit',
+    log: true,
+  },
+  { pattern: vagueError(permissionWords), cure: accountCure, log: true },
+  {
+    pattern: vagueError(credentialWords),
+    cure: 'The storage does not accept the credentials of the driver: renew them, in its Secret or in its configuration, and restart its Pod if it reads them only once',
+    log: true,
+  },
+  { pattern: vagueError(unreachableWords), cure: unreachableCure, log: true },
+  { pattern: vagueError(absentWords), cure: absentCure, log: true },
+];
+
+/** The attempt fails in the driver or the provisioner. */
+export const driverError = defineCause({
+  name: 'driver-error',
+  failures: [
+    {
+      pattern: /code = Unavailable .*(\.sock|not connected)/s,
+      cure: "Check that the driver's container runs beside the sidecar",
+      log: true,
+    },
+    {
+      pattern: /code = Unavailable /,
+      cure: "Check that the driver's container runs beside the sidecar, and that the storage behind it responds",
+      log: true,
+    },
+    {
+      pattern: /code = (DeadlineExceeded|Canceled) /,
+      cure: 'Nothing yet: the driver may still be creating the volume, and is called again',
+      late: 'The storage does not respond to the driver in time: check that it works, and that the Pod of the driver reaches it (network policies, firewalls). If volumes just take longer, raise --timeout of the provisioner',
+      log: true,
+    },
+    {
+      pattern: /code = Aborted /,
+      cure: 'Nothing yet: the driver is still at work on an earlier call, and is called again',
+      late: 'An earlier call hangs in the driver, usually as the storage does not respond: see why, and then restart the Pod of the driver',
+      log: true,
+    },
+    {
+      pattern: /code = (Unauthenticated|PermissionDenied) /,
+      cure: "Check the credentials and permissions with which the driver uses the storage: in the Secret that the class names, or in the driver's own configuration",
+    },
+    {
+      pattern: /code = InvalidArgument .*(secret|credential)/is,
+      cure: 'Compare the keys of the Secret that the class names with the documentation of the driver; csi-provisioner why, with the permission to get the Secret, lists those that it has',
+    },
+    {
+      pattern: /code = AlreadyExists /,
+      cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, so that its volume gets another name',
+    },
+    {
+      pattern: /infeasible error|code = InvalidArgument /,
+      cure: 'The driver cannot create such a volume: recreate the claim with other values. If the class is wrong, delete it and create it again before',
+    },
+    {
+      pattern: /code = FailedPrecondition /,
+      cure: 'The state of the storage, or a policy there, does not allow the volume: its administrator does what the message says',
+      log: true,
+    },
+    { pattern: /code = NotFound /, cure: absentCure, log: true },
+    {
+      pattern: /code = Unimplemented |does not support .* capability is not reported$/s,
+      cure: 'The driver cannot do this, and further attempts do not change it: use a class of another driver, or recreate the claim without what the message names',
+    },
+    {
+      pattern: /code = DataLoss /,
+      cure: 'The storage reports data that is lost or damaged: its administrator has to look at it',
+      log: true,
+    },
+    ...vagueErrors,
+    {
+      pattern: /^An earlier attempt may have left a volume/,
+      cure: 'See "A record that is stuck" in docs/troubleshooting.md',
+    },
+    { pattern: /(?:)/, cure: '', log: true },
+  ],
+});
+
+export function checkFailed(facts: ClaimFacts): FailedAttempt | undefined {
+  const { failed } = attempts(facts);
+  return failed && { failed };
+}
+
+/** With a data source these codes are about it: it does not fit, or is gone although its object exists. */
+export function sourceRefusal(text: string, { source }: ClaimFacts): (TextPattern & { cause: Cause }) | undefined {
+  if (source === undefined || !(isClaim(source) || isSnapshot(source))) return undefined;
+  const pattern = /code = (NotFound|InvalidArgument) /;
+  const [, code] = pattern.exec(text) ?? [];
+  if (code === 'NotFound') {
+    return {
+      ...{ pattern, cause: 'source-missing' },
+      cure: `The storage no longer has what ${sourceName(source)} stands for, or not where the driver looks: recreate the claim with another source`,
+      log: true,
+    };
+  }
+  if (code === undefined || !/source|snapshot|clone|restore|content/i.test(text)) return undefined;
+  return {
+    ...{ pattern, cause: 'driver-error' },
+    cure: `The driver cannot create such a volume from ${sourceName(source)}: recreate the claim with the class, size and volumeMode of its source, or with another source`,
+  };
+}
+
+/** @returns undefined for a driver that has said what is missing, and nothing about limits. */
+export const noRoomError: TextPattern = {
+  pattern: vagueError(limitWords),
+  cure: 'The storage has no room, or a limit is reached: its administrator raises the limit or frees storage; or request less, or use another class',
+  log: true,
+};

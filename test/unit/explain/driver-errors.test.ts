@@ -1,0 +1,200 @@
+/** What the errors of drivers mean, by the codes of the CSI specification, and by texts as drivers have reported them. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { failureMeaning } from '../../../src/explain/causes/causes.ts';
+import { deletionMeaning } from '../../../src/explain/causes/volume-deletion.ts';
+import { cureText } from '../../../src/explain/cure-text.ts';
+import type { ClaimFacts } from '../../../src/explain/claim-facts-reader.ts';
+
+const log = 'See the log of the driver';
+const cureOf = (text: string, isLate = true): string => cureText(failureMeaning(text), { isLate, log });
+const error = (code: string, text = 'TEXT'): string => `rpc error: code = ${code} desc = ${text}`;
+
+describe('a code of the CSI specification', () => {
+  for (const [code, cause, cure] of [
+    ['Canceled', 'driver-error', /^The storage does not respond to the driver in time/],
+    ['InvalidArgument', 'driver-error', /^The driver cannot create such a volume/],
+    ['DeadlineExceeded', 'driver-error', /^The storage does not respond to the driver in time.*--timeout/],
+    ['NotFound', 'driver-error', /^The storage does not have what the class or the configuration of the driver names/],
+    ['AlreadyExists', 'driver-error', /^The storage has another volume of this name/],
+    ['PermissionDenied', 'driver-error', /^Check the credentials and permissions/],
+    ['ResourceExhausted', 'no-capacity', /^Free storage/],
+    ['FailedPrecondition', 'driver-error', /^The state of the storage, or a policy there/],
+    ['Aborted', 'driver-error', /^An earlier call hangs in the driver/],
+    ['OutOfRange', 'unsupported-size', /^Recreate the claim with a size/],
+    ['Unimplemented', 'driver-error', /^The driver cannot do this/],
+    ['Unavailable', 'driver-error', /^Check that the driver's container runs/],
+    ['DataLoss', 'driver-error', /^The storage reports data that is lost/],
+    ['Unauthenticated', 'driver-error', /^Check the credentials and permissions/],
+    ['Internal', 'driver-error', /^See the log of the driver$/],
+    ['Unknown', 'driver-error', /^See the log of the driver$/],
+  ] as const) {
+    test(`${code} means ${cause}, and has a cure of its own`, () => {
+      assert.equal(failureMeaning(error(code)).cause, cause);
+      assert.match(cureOf(error(code)), cure);
+    });
+  }
+
+  test('of a call that may go on advises nothing at first', () => {
+    for (const code of ['DeadlineExceeded', 'Aborted', 'Canceled']) {
+      assert.match(cureOf(error(code), false), /^Nothing yet: .*called again$/);
+    }
+  });
+
+  test('counts that is wrapped in one that says nothing', () => {
+    const wrapped = error('Internal', `failed to create volume v: ${error('OutOfRange', 'at most 5Gi')}`);
+    assert.equal(failureMeaning(wrapped).cause, 'unsupported-size');
+    const hung = error(
+      'Internal',
+      `failed to mount smb server: ${error('Aborted', 'An operation with the given Volume ID exists')}`,
+    );
+    assert.match(cureOf(hung), /^An earlier call hangs/);
+  });
+});
+
+describe('an error with a code for everything', () => {
+  for (const [what, text, cause, cure] of [
+    [
+      'a permission at a cloud',
+      error(
+        'Internal',
+        'Could not create volume "pvc-1": could not create volume in EC2: UnauthorizedOperation: You are not authorized to perform this operation.',
+      ),
+      'driver-error',
+      /lacks a permission/,
+    ],
+    [
+      'a permission that is named',
+      error(
+        'Internal',
+        "CreateVolume failed: unknown Insert disk error: googleapi: Error 403: Required 'compute.snapshots.useReadOnly' permission, forbidden",
+      ),
+      'driver-error',
+      /lacks a permission/,
+    ],
+    [
+      'an export of a server',
+      error(
+        'Internal',
+        'failed to mount nfs server: mount failed: exit status 32 Output: mount.nfs: access denied by server while mounting 10.0.0.1:/share',
+      ),
+      'driver-error',
+      /lacks a permission/,
+    ],
+    [
+      'credentials',
+      error(
+        'Unknown',
+        'azure.BearerAuthorizer#WithAuthorization: Failed to refresh the Token for request: StatusCode=400',
+      ),
+      'driver-error',
+      /^The storage does not accept the credentials of the driver/,
+    ],
+    [
+      'a limit of an account',
+      error(
+        'Internal',
+        'got 413 instead {"overLimit": {"message": "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded for quota \'volumes\'."}}',
+      ),
+      'no-capacity',
+      /a limit is reached/,
+    ],
+    ['a full pool', error('Internal', 'write /dev/sda: no space left on device'), 'no-capacity', /has no room/],
+    [
+      'a limit of requests, which is none of volumes',
+      error('Internal', 'RequestLimitExceeded: Request limit exceeded.'),
+      'driver-error',
+      /^The storage limits how often it is called/,
+    ],
+    [
+      'a name that does not resolve',
+      error(
+        'Internal',
+        'failed to create volume: Post http://glusterd2.gcs:24007/v1: dial tcp: lookup glusterd2.gcs: no such host',
+      ),
+      'driver-error',
+      /^The driver does not reach its storage/,
+    ],
+    [
+      'a datastore that is not there',
+      error(
+        'Internal',
+        'failed to create volume. Error: Datastore ds:///vmfs/1 specified in the storage class does not exist',
+      ),
+      'driver-error',
+      /^The storage does not have what the class/,
+    ],
+    [
+      'a socket',
+      error(
+        'Unavailable',
+        'connection error: desc = "transport: Error while dialing dial unix /csi/csi.sock: connect: connection refused"',
+      ),
+      'driver-error',
+      /^Check that the driver's container runs beside the sidecar\. See/,
+    ],
+    [
+      'nothing that is known',
+      error('Internal', 'zfs: volume creation failed'),
+      'driver-error',
+      /^See the log of the driver$/,
+    ],
+    ['no code at all', 'unexpected end of JSON input', 'driver-error', /^See the log of the driver$/],
+  ] as const) {
+    test(`is read by its words: ${what}`, () => {
+      assert.equal(failureMeaning(text).cause, cause);
+      assert.match(cureOf(text), cure);
+    });
+  }
+});
+
+describe('an error about a volume with a data source', () => {
+  const source = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', namespace: 'ns1', name: 's' };
+  const facts: ClaimFacts = { nowMs: 0, claim: { metadata: { name: 'c', namespace: 'ns1' }, spec: {} }, source };
+
+  test('says that the source is gone at the storage', () => {
+    const { cause, cure } = failureMeaning(error('NotFound', 'snap-1'), { facts });
+    assert.equal(cause, 'source-missing');
+    assert.match(cure, /VolumeSnapshot ns1\/s stands for/);
+  });
+
+  test('says that the source does not fit the class, where it speaks of the source', () => {
+    const { cure } = failureMeaning(error('InvalidArgument', 'cannot restore the snapshot into another pool'), {
+      facts,
+    });
+    assert.match(cure, /^The driver cannot create such a volume from VolumeSnapshot ns1\/s/);
+    const other = failureMeaning(error('InvalidArgument', 'unknown parameter tier'), { facts });
+    assert.match(other.cure, /^The driver cannot create such a volume: /);
+  });
+});
+
+describe('an error of a deletion', () => {
+  const ofDeletion = (text: string, isLate = true): string =>
+    cureText(deletionMeaning(text, undefined), { isLate, log });
+  for (const [code, cure] of [
+    ['FailedPrecondition', /^The storage is still in use: .*snapshots/],
+    ['NotFound', /^The driver does not find what the deletion needs/],
+    ['PermissionDenied', /^Check the credentials/],
+    ['Unauthenticated', /^Check the credentials/],
+    ['InvalidArgument', /^The driver does not understand the volume/],
+    ['Unavailable', /^Check that the driver's container runs/],
+    ['DeadlineExceeded', /^The storage does not respond to the driver in time/],
+    ['Aborted', /^The storage does not respond to the driver in time/],
+    ['Canceled', /^The storage does not respond to the driver in time/],
+    ['Unimplemented', /^The driver cannot delete volumes/],
+    ['Internal', /^See the log of the driver$/],
+    ['Unknown', /^See the log of the driver$/],
+  ] as const) {
+    test(`with code ${code} has a cure`, () => assert.match(ofDeletion(error(code)), cure));
+  }
+
+  test('is read by its words where the code says nothing', () => {
+    const busy = error('Internal', "failed to delete volume. Error: The resource 'volume' is in use.");
+    assert.match(ofDeletion(busy), /^The storage is still in use/);
+    assert.match(ofDeletion(error('Internal', 'AccessDenied: ec2:DeleteVolume')), /lacks a permission/);
+  });
+
+  test('of a call that may go on advises nothing at first', () => {
+    assert.match(ofDeletion(error('Aborted'), false), /^Nothing yet: .*called again$/);
+  });
+});
