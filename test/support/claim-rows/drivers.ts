@@ -1,0 +1,199 @@
+/** What drivers say, with the codes of the CSI specification and without. */
+import type { Cause } from '../../../src/explain/causes/cause.ts';
+import type { Verdict } from '../../../src/explain/explanation.ts';
+import type { Row } from './row.ts';
+
+interface DriverRow {
+  title: string;
+  /** As the driver of a row takes it: `RESOURCE_EXHAUSTED`. */
+  code: string;
+  /** As an event has it: `ResourceExhausted`. */
+  codeName: string;
+  text: string;
+  verdict?: Verdict;
+  cause: Cause;
+  advises: RegExp;
+}
+
+const words: readonly DriverRow[] = [
+  {
+    title: 'an error of the driver',
+    ...{ code: 'INTERNAL', codeName: 'Internal', text: 'on fire' },
+    cause: 'driver-error',
+    advises: /^See the log of /,
+  },
+  {
+    title: 'a storage without room, in the code for it',
+    ...{ code: 'RESOURCE_EXHAUSTED', codeName: 'ResourceExhausted', text: 'pool fast is full' },
+    cause: 'no-capacity',
+    advises: /^Free storage, request less/,
+  },
+  {
+    title: 'a limit of the storage, in the code for everything',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: 'api error VolumeLimitExceeded: You have exceeded your maximum',
+    },
+    cause: 'no-capacity',
+    advises: /^The storage has no room, or a limit is reached/,
+  },
+  {
+    title: 'an account of the driver without a permission at the storage',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: 'UnauthorizedOperation: You are not authorized to perform this',
+    },
+    cause: 'driver-error',
+    advises: /^The account with which the driver uses the storage lacks a permission/,
+  },
+  {
+    title: 'a storage that the driver does not reach',
+    ...{ code: 'INTERNAL', codeName: 'Internal', text: 'dial tcp: lookup storage.example.com: no such host' },
+    cause: 'driver-error',
+    advises: /^The driver does not reach its storage/,
+  },
+  {
+    title: 'a mount that the server of a share refuses',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: 'failed to mount: mount.nfs: access denied by server while mounting',
+    },
+    cause: 'driver-error',
+    advises: /^The account with which the driver uses the storage lacks a permission/,
+  },
+  {
+    title: 'a pool that the storage does not have',
+    ...{ code: 'NOT_FOUND', codeName: 'NotFound', text: 'pool fats' },
+    cause: 'driver-error',
+    advises: /^The storage does not have what the class or the configuration of the driver names/,
+  },
+  {
+    title: 'a storage whose state does not allow it',
+    ...{ code: 'FAILED_PRECONDITION', codeName: 'FailedPrecondition', text: 'a policy demands encryption' },
+    cause: 'driver-error',
+    advises: /^The state of the storage, or a policy there/,
+  },
+  {
+    title: 'credentials that the storage does not accept',
+    ...{ code: 'UNAUTHENTICATED', codeName: 'Unauthenticated', text: 'wrong key' },
+    cause: 'driver-error',
+    advises: /^Check the credentials/,
+  },
+  {
+    title: 'a driver that cannot do what is asked for',
+    ...{ code: 'UNIMPLEMENTED', codeName: 'Unimplemented', text: 'not in this mode' },
+    cause: 'driver-error',
+    advises: /^The driver cannot do this, and further attempts do not change it/,
+  },
+  {
+    title: 'a storage that damages data',
+    ...{ code: 'DATA_LOSS', codeName: 'DataLoss', text: 'checksum' },
+    cause: 'driver-error',
+    advises: /^The storage reports data that is lost or damaged/,
+  },
+  {
+    title: 'a size that the driver does not create',
+    ...{ code: 'OUT_OF_RANGE', codeName: 'OutOfRange', text: 'at least 8Gi' },
+    cause: 'unsupported-size',
+    advises: /^Recreate the claim with a size that the driver supports/,
+  },
+  {
+    title: 'a driver that is still at work on an earlier call',
+    ...{ code: 'ABORTED', codeName: 'Aborted', text: 'an operation with the given Volume ID already exists' },
+    verdict: 'waiting',
+    cause: 'driver-error',
+    advises: /^Nothing yet: the driver is still at work on an earlier call/,
+  },
+];
+
+export const drivers: readonly Row[] = [
+  ...words.map(({ title, code, codeName, text, verdict = 'stuck', cause, advises }): Row => ({
+    title,
+    async arrange(world) {
+      await world.fault({ code, message: text });
+      await world.addClass();
+      await world.addClaim();
+    },
+    async recorded(world) {
+      await world.handedOver();
+      const message = `failed to provision volume with StorageClass "ns1": rpc error: code = ${codeName} desc = ${text}`;
+      await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
+    },
+    verdict,
+    cause,
+    says: new RegExp(`^Provisioning failed .*code = ${codeName} desc = `),
+    advises,
+    cure: (world) => world.fault(),
+    ends: 'bound',
+  })),
+  {
+    title: 'a driver whose earlier call hangs for longer than ten minutes',
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim();
+    },
+    cluster: { not: 'it takes ten minutes' },
+    async recorded(world) {
+      await world.handedOver();
+      const message = 'rpc error: code = Aborted desc = an operation with the given Volume ID pvc-1 already exists';
+      const about = { kind: 'claim', name: 'c' } as const;
+      await world.addEvent(about, { reason: 'ProvisioningFailed', message, msAgo: 11 * 60_000 });
+      await world.addEvent(about, { reason: 'ProvisioningFailed', message, count: 9 });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /^Provisioning failed 10 times in 11 min/,
+    advises: /^An earlier call hangs in the driver.*and then restart the Pod of the driver\. See the log of /,
+  },
+  {
+    title: 'a long error of the driver, in the Pod that its Lease and events name',
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim();
+    },
+    cluster: { not: 'its provisioner is no Pod' },
+    async recorded(world) {
+      await world.handedOver();
+      await world.add('pod', {
+        metadata: { name: 'pod-1', namespace: 'driver' },
+        spec: {
+          containers: [
+            { name: 'csi-provisioner', image: 'registry.example.com/csi-provisioner:v1' },
+            { name: 'plugin', image: 'registry.example.com/hostpath:v1' },
+            { name: 'liveness-probe', image: 'registry.example.com/livenessprobe:v1' },
+          ],
+        },
+      });
+      const message = `rpc error: code = Internal desc = mount failed: ${'Mounting arguments: -t ext4 '.repeat(60)}Output: wrong fs type`;
+      await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /^.{0,350}code = Internal desc = mount failed: .{0,200} … .{0,400}Output: wrong fs type$/,
+    advises: /^See the log of container plugin in Pod driver\/pod-1: kubectl logs -n driver pod-1 -c plugin$/,
+  },
+  {
+    title: 'a snapshot that the storage no longer has',
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim({}, { name: 'src' });
+      await world.bound('src');
+      await world.fault({ code: 'NOT_FOUND', message: 'volume handle gone' });
+      await world.addClaim({ dataSource: { kind: 'PersistentVolumeClaim', name: 'src' } });
+    },
+    async recorded(world) {
+      await world.handedOver();
+      const message = 'rpc error: code = NotFound desc = volume handle gone';
+      await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
+    },
+    verdict: 'stuck',
+    cause: 'source-missing',
+    says: /^Provisioning failed .*code = NotFound desc = /,
+    advises: /^The storage no longer has what PersistentVolumeClaim \S+\/src stands for/,
+    cure: (world) => world.fault(),
+    ends: 'bound',
+  },
+];
