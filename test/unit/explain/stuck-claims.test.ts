@@ -55,6 +55,12 @@ describe('docs/stuck-claims.md', () => {
     assert.ok(lines.length > 0);
   });
 
+  test('says how many rows there are, and how many run on a control plane', () => {
+    const isOn = (level: string): number => stuck.filter((row) => [level, 'both'].includes(levelOf(row))).length;
+    const want = `${stuck.length} rows arrange a situation: ${isOn('cluster')} on a control plane, and ${isOn('recorded')} as recorded objects.`;
+    assert.ok(page.replaceAll(/\s+/g, ' ').includes(want), want);
+  });
+
   test('has rows of different titles', () => {
     const titles = rows.map(({ title }) => title);
     assert.deepEqual(
