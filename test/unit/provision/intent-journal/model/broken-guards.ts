@@ -275,11 +275,10 @@ export const brokenCases: BrokenCase[] = [
         '3000 ms pass',
         '3000 ms pass',
         '3000 ms pass without an answer',
-        'until DeleteVolume is sent',
-        '1000 ms pass without an answer',
       ],
       texts: [
         'until DeleteVolume is sent',
+        '1000 ms pass without an answer',
         'crash once DeleteVolume is sent',
         'hand back: claim 0',
         'start',
