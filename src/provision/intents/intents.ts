@@ -80,6 +80,8 @@ export class Intents {
   readonly #closed: RecentlyClosed;
   /** UIDs of claims, until they are settled, which may have had a PersistentVolume, of a closed intent or of the past before a restore. */
   readonly #mayHaveHadVolume = new Set<string>();
+  /** Intents whose wait this process has recorded anew. */
+  readonly #renewedWaits = new WeakSet<Intent>();
 
   constructor(options: IntentsOptions) {
     this.#options = options;
@@ -197,7 +199,7 @@ export class Intents {
       if (reached.length > renewAfterChecks) reached.shift();
       const due = [...this.#open.list()].filter(({ since }) => since < oldest);
       await inSlices(due, (intent) => this.#renewVersion(intent));
-      this.#renewWaits(pauseMs === firstRenewMs ? firstRenewMs : renewWaitMs);
+      this.#renewWaits();
     }
   }
 
@@ -212,12 +214,16 @@ export class Intents {
   }
 
   /** What is left to wait is recorded anew once it is less by so much: a process that restarts does not begin the wait again. */
-  #renewWaits(dueMs: number): void {
+  #renewWaits(): void {
     for (const intent of this.#open.list()) {
       const { phase, quietInMs = 0 } = intent.record;
       if (phase !== 'revoke' || quietInMs === 0) continue;
       const record = this.#recordOf(intent);
-      if (quietInMs - (record.quietInMs ?? 0) >= dueMs) this.#note(intent, record);
+      // soon the first time: a process that ends again and again may not live longer
+      const dueMs = this.#renewedWaits.has(intent) ? renewWaitMs : firstRenewMs;
+      if (quietInMs - (record.quietInMs ?? 0) < dueMs) continue;
+      this.#renewedWaits.add(intent);
+      this.#note(intent, record);
     }
   }
 
@@ -385,6 +391,8 @@ export class Intents {
     for (const intent of this.#open.list()) {
       const { state } = intent;
       if (state.kind !== 'creating' && state.kind !== 'revoking') continue;
+      // a call that has not ended when the process does: nobody knows until when it runs
+      if (state.kind === 'creating' ? state.isCalling : state.isWorking) continue;
       const quietMs = quietAtMs(state) - this.#nowMs;
       const isWaiting = quietMs > 0 && quietMs < Infinity && state.saves.isSent && !state.isShared;
       if (!isWaiting && intent.record.phase !== 'revoke') continue;

@@ -194,7 +194,7 @@ describe('an error of a deletion', () => {
     assert.match(ofDeletion(error('Internal', 'AccessDenied: ec2:DeleteVolume')), /lacks a permission/);
   });
 
-  test('of a call that may go on advises nothing at first', () => {
+  test('of a deletion that may go on advises nothing at first', () => {
     assert.match(ofDeletion(error('Aborted'), false), /^Nothing yet: .*called again$/);
   });
 });

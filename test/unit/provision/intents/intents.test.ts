@@ -510,6 +510,20 @@ describe('a record that was found', () => {
     await renewing;
   });
 
+  test('of a wait that is found long after the start is written within six seconds, so that short lives end it', async () => {
+    const written: unknown[] = [];
+    const record = makeRecord('u1', { phase: 'revoke', handle: 'h', quietInMs: 90_000 });
+    const { intents, clock, find } = await scene([], { note: ({ quietInMs }) => written.push(quietInMs) });
+    const ending = new AbortController();
+    const renewing = intents.renewVersions(ending.signal);
+    await clock.advance(1000);
+    find({ record, owner: 'own' });
+    for (let seconds = 1; seconds <= 21; seconds += 5) await clock.advance(5000);
+    assert.deepEqual(written, [85_000, 65_000]);
+    ending.abort();
+    await renewing;
+  });
+
   for (const phase of ['delete', 'stuck'] as const) {
     test(`with a handle may have been deleted already, phase ${phase}`, async () => {
       const { intents } = await scene([{ record: makeRecord('u1', { phase, handle: 'h' }), owner: 'own' }]);
