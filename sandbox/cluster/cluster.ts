@@ -94,7 +94,6 @@ export async function startCluster(options: ClusterOptions = {}): Promise<LocalC
   const logs = cleanup.use(await LogFolder.open(options.logFolder));
   const logFile = (what: string): string => path.join(logs.path, `${what}.log`);
 
-  progress('starting the Kubernetes API');
   const sandbox = cleanup.use(
     await Sandbox.start({
       kubeconfigPath: path.join(folder, 'kubeconfig'),

@@ -16,8 +16,22 @@ test('a chaos run reads the records that the journal writes', async () => {
   assert.deepEqual(
     found?.toSorted((a, b) => a.claimUid.localeCompare(b.claimUid)),
     [
-      { claimUid: uidOf(1), volumeName: `pvc-${uidOf(1)}`, handle: undefined, phase: 'create', problem: undefined },
-      { claimUid: uidOf(2), volumeName: `pvc-${uidOf(2)}`, handle: 'volume-2', phase: 'delete', problem: undefined },
+      {
+        claimUid: uidOf(1),
+        volumeName: `pvc-${uidOf(1)}`,
+        handle: undefined,
+        phase: 'create',
+        problem: undefined,
+        reason: undefined,
+      },
+      {
+        claimUid: uidOf(2),
+        volumeName: `pvc-${uidOf(2)}`,
+        handle: 'volume-2',
+        phase: 'delete',
+        problem: undefined,
+        reason: undefined,
+      },
     ],
   );
 });

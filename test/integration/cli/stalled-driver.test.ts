@@ -43,12 +43,10 @@ describe('a volume whose CreateVolume goes on after the driver had stalled', () 
     await eventually(() => assert.match(sidecar.log(), /"GRPC response".*code="DeadlineExceeded"/));
     deleteClaim(api, 'claim');
     await delay(3 * timeoutMs);
-    const before = sent();
-    await eventually(() => assert.ok(sent() > before)); // it waits in the socket, and is served once the driver resumes
+    assert.equal(sent(), 1, 'nobody waits for the storage: while the driver reads nothing, nothing is sent');
     process.kill(driver.pid, 'SIGCONT');
-    await eventually(async () => assert.match(await calls(), /^DeleteVolume$/m));
     await writeFile(join(folder, 'go-on'), '');
-    await eventually(async () => assert.match(await calls(), /^CreateVolume ends$/m));
+    await eventually(async () => assert.match(await calls(), /^CreateVolume ends$[^]*^DeleteVolume$/m));
     await eventually(() => assert.deepEqual(recordsOf(api), []));
     assert.deepEqual(await readdir(join(folder, 'volumes')), []);
   });

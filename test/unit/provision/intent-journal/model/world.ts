@@ -356,6 +356,8 @@ export class World {
   /** A request that may have been sent is repeated unchanged, until its outcome is known. */
   #onOtherArgs(name: string, existing: BackendVolume | undefined): void {
     if (this.anotherWorked || this.wasRestored) return; // nobody knows of what was requested then
+    // two live processes: one plans anew for a node that was selected meanwhile, while the other adopts its first plan
+    if (!this.#options.election && this.alive.length > 1) return;
     if (existing !== undefined && this.ledger.wasHeld(existing)) return; // the claim is served, which not every process knows yet
     this.#broken ??= `${name} is requested from other arguments than before`;
   }
