@@ -63,9 +63,9 @@ export interface ProvisionControllerOptions {
    */
   permit?: Permit | undefined;
   /**
-   * The longest time that one call may keep the backend busy, in milliseconds, also after it was given up. After a take-over nothing
-   * that an earlier process may be creating is deleted for 1.5 times this time, but for no longer than a minute. What is deleted while
-   * a call may still recreate it is revoked a second time, 1.5 times this time after that call. Default 300,000.
+   * The longest time that one call may keep the backend busy, in milliseconds, also after it was given up. A volume that no claim wants is
+   * deleted once no call that could recreate it is under way: 1.5 times this time after the last one without a clear result. The storage of a
+   * released volume waits no longer than a minute for that. Default 300,000.
    */
   maxCallMs?: number;
   /** Metrics of the intent journal. Default: none. */

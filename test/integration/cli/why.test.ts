@@ -122,7 +122,10 @@ describe('csi-provisioner why', () => {
     await rig.server.close();
     const { code, stdout } = await why('ns1/c');
     assert.equal(code, 3);
-    assert.match(stdout, /^ns1\/c: unknown\n {2}\? claim {2}could not get persistentvolumeclaims in namespace ns1: /);
+    assert.match(
+      stdout,
+      /^ns1\/c: unknown\nWhat it waits for cannot be seen: could not get persistentvolumeclaims in namespace ns1: /,
+    );
   });
 
   for (const { code, body } of [

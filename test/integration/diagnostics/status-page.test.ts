@@ -403,6 +403,7 @@ describe('the live stream of the status page', () => {
       'claim-list',
       'hour',
       'intents',
+      'misfits',
       'process',
       'queues',
       'reasons',

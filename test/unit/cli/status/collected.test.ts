@@ -82,7 +82,6 @@ describe('the waits of a report', () => {
         ['other-process', 1, undefined, undefined, 'claim ns/c'],
         ['late-save', 0, undefined, undefined, undefined],
         ['proof', 0, undefined, undefined, undefined],
-        ['second-revoke', 0, undefined, undefined, undefined],
         ['shared-storage', 2, undefined, undefined, 'volume v'],
         ['journal-rights', 1, undefined, undefined, undefined],
       ],
