@@ -30,16 +30,16 @@ describe('the headline', () => {
     [
       'claims fail',
       failing,
-      '1 of 2 waiting claims failing, 3 records of the journal left to an operator',
-      '! 1 failing, 3 left',
+      '1 of 2 waiting claims failing, 3 records of the journal stuck',
+      '! 1 failing, 3 stuck',
     ],
-    ['claims wait for something else', onlyWaiting, '3 records of the journal left to an operator', '! 3 left'],
+    ['claims wait for something else', onlyWaiting, '3 records of the journal stuck', '! 3 stuck'],
     ['deletions alone fail', released, 'The deletion of 3 of 5 released volumes failing', '! 3 failing'],
     [
       'both fail',
       withReleased(failing, { total: 2000, failing: 2000, first: [] }),
-      '1 of 2 waiting claims failing, the deletion of 2,000 of 2,000 released volumes failing, 3 records of the journal left to an operator',
-      '! 2,001 failing, 3 left',
+      '1 of 2 waiting claims failing, the deletion of 2,000 of 2,000 released volumes failing, 3 records of the journal stuck',
+      '! 2,001 failing, 3 stuck',
     ],
     [
       'the journal cannot be written',

@@ -62,6 +62,8 @@ export class World {
   mayBeReported = false;
   /** Another provisioner, which keeps no records, has served claims. */
   anotherWorked = false;
+  /** Two processes have worked at the same time, without leader election. */
+  hasOverlapped = false;
   /** Etcd went back: volumes may be there whose storage was deleted. */
   wasRestored = false;
 
@@ -108,6 +110,7 @@ export class World {
   }
 
   startProcess(): void {
+    if (!this.#options.election && this.alive.length > 0) this.hasOverlapped = true;
     const { savePauseMs, election, prefixChanges, hasSource, broken = {} } = this.#options;
     if (this.network.isStalled) this.network.goOn(); // a process begins nothing before its driver responds
     const number = ++this.#started;
@@ -357,7 +360,7 @@ export class World {
   #onOtherArgs(name: string, existing: BackendVolume | undefined): void {
     if (this.anotherWorked || this.wasRestored) return; // nobody knows of what was requested then
     // two live processes: one plans anew for a node that was selected meanwhile, while the other adopts its first plan
-    if (!this.#options.election && this.alive.length > 1) return;
+    if (this.hasOverlapped) return;
     if (existing !== undefined && this.ledger.wasHeld(existing)) return; // the claim is served, which not every process knows yet
     this.#broken ??= `${name} is requested from other arguments than before`;
   }
