@@ -126,9 +126,7 @@ function isUnproved({ phase, reason }: OpenRecord): boolean {
 }
 
 function reported({ records }: Outcome, isWanted: (record: OpenRecord) => boolean): string[] {
-  return records
-    .filter(isWanted)
-    .map(({ volumeName, problem }) => `${volumeName}: ${problem ?? 'no reason given'}`);
+  return records.filter(isWanted).map(({ volumeName, problem }) => `${volumeName}: ${problem ?? 'no reason given'}`);
 }
 
 const existing = ({ volumes }: Outcome): SeenVolume[] => volumes.filter(({ exists }) => exists);

@@ -242,7 +242,11 @@ export class Rounds {
   async #unbound(): Promise<WantedClaim[]> {
     const { claims, client, cluster } = this.#world;
     const records = await insist(() => readJournal(client, cluster.sidecarNamespace));
-    const stuck = new Set(records?.filter(({ phase, reason }) => phase === 'stuck' && reason !== 'unproved').map(({ claimUid }) => claimUid));
+    const stuck = new Set(
+      records
+        ?.filter(({ phase, reason }) => phase === 'stuck' && reason !== 'unproved')
+        .map(({ claimUid }) => claimUid),
+    );
     return this.#load.created.filter(({ uid = '', unwantedMs }) => {
       const phase = claims.get(uid)?.phase;
       return phase !== 'Bound' && (unwantedMs === undefined || phase !== undefined) && !stuck.has(uid);

@@ -110,7 +110,7 @@ async function readSnapshot(source: SourceReference, reader: ClusterReader): Pro
   }
   if (snapshot.kind !== 'found') return { snapshot };
   const { readyToUse, error } = snapshot.value.status ?? {};
-  const lacksClass = readyToUse !== true && /snapshot class/.test(error?.message ?? '');
+  const lacksClass = readyToUse !== true && (error?.message ?? '').includes('snapshot class');
   const [snapshotContent, classes] = await Promise.all([
     reader.get<SnapshotContent>(snapshotContents, { name: contentName(snapshot.value) }),
     lacksClass ? reader.list<SnapshotClass>(snapshotClasses) : undefined,

@@ -67,10 +67,7 @@ function summary(report: DigestedReport): string {
           ['deletions failing', countText(work.released.failing)],
           [calls.length === 1 ? 'call in flight' : 'calls in flight', countText(calls.length)],
           ['longest call', calls[0] === undefined ? '–' : latencyText(calls[0].seconds)],
-          [
-            stuckCount(work) === 1 ? 'record stuck' : 'records stuck',
-            countText(stuckCount(work)),
-          ],
+          [stuckCount(work) === 1 ? 'record stuck' : 'records stuck', countText(stuckCount(work))],
         ];
   const list = figures.map(([label, value]) => `<li><b>${value}</b> ${label}`).join('');
   return `<p class="headline ${isGood ? 'good' : 'bad'}"><span aria-hidden="true">${isGood ? '✓' : '!'}</span> ${escapeHtml(text)}</p>

@@ -159,7 +159,8 @@ export function checkSourceDropped({ claim }: ClaimFacts): Finding | undefined {
   if (status?.phase !== 'Bound' || spec.dataSource !== undefined || spec.dataSourceRef !== undefined) return undefined;
   const applied = appliedClaim(metadata.annotations?.[appliedKey]);
   const { dataSource, dataSourceRef } = applied?.spec ?? {};
-  const { kind, name, namespace } = { namespace: undefined, ...(dataSourceRef ?? dataSource) };
+  const source: { kind?: string; name?: string; namespace?: string } = dataSourceRef ?? dataSource ?? {};
+  const { kind, name, namespace } = source;
   if (kind === undefined || name === undefined) return undefined;
   const what = `${shortValue(kind)} ${namespace === undefined ? '' : `${shortValue(namespace)}/`}${shortValue(name)}`;
   return {
@@ -173,7 +174,7 @@ export function checkSourceDropped({ claim }: ClaimFacts): Finding | undefined {
 }
 
 function appliedClaim(text: string | undefined): AppliedClaim | undefined {
-  if (text === undefined || !text.includes('"dataSource')) return undefined;
+  if (!text?.includes('"dataSource')) return undefined;
   try {
     return JSON.parse(text) as AppliedClaim;
   } catch {

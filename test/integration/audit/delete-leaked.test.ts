@@ -77,7 +77,10 @@ describe('--delete', () => {
     await using rig = await started(stuckRecord({ reason: 'unproved', problem }), ['vol-1', 'vol-2']);
     const { findings, code: lookCode } = await rig.report();
     const found = findings.find(({ volumeId }) => volumeId === 'vol-1');
-    assert.deepEqual([found?.state, found?.reason, found?.detail, lookCode], ['stuck', 'unproved', `unproved: ${problem}`, 2]);
+    assert.deepEqual(
+      [found?.state, found?.reason, found?.detail, lookCode],
+      ['stuck', 'unproved', `unproved: ${problem}`, 2],
+    );
     await assertRefused(rig, /somebody may keep it on purpose.*--nobody-keeps-it/);
     const two = await rig.run(['--delete', 'vol-1', 'vol-2', '--yes', '--nobody-keeps-it']);
     assert.match(two.stderr, /--nobody-keeps-it takes one volume of --delete at a time, got 2/);

@@ -71,7 +71,10 @@ describe('the status page', () => {
     assert.match(page, /7 of 20 waiting claims failing, 3 records of the journal stuck/);
     assert.match(page, /has been leading for 27 h\.\nDriver block\.csi\.example\.com 2\.4\.1 is connected/);
     assert.match(page, /<caption>20 claims, those that fail first, then the oldest<\/caption>/);
-    assert.match(page, /team-web\/old-data<p class="e">unproved: the class retains its volumes, and one may have been saved/);
+    assert.match(
+      page,
+      /team-web\/old-data<p class="e">unproved: the class retains its volumes, and one may have been saved/,
+    );
     assert.match(page, /<th scope="row">CreateVolume<td>claim team-web\/data-postgres-3<td class="n">8\.2 s/);
     assert.match(page, /<code>CREATE_DELETE_VOLUME<\/code>/);
     assert.match(page, /4×<\/b> <a [^>]*>ResourceExhausted: pool &quot;…&quot; has … GiB left/);

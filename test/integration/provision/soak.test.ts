@@ -29,7 +29,7 @@ const heapMiBPerRound = 1.5;
 /** Of about 450 objects of a round, those that idle workers and the last answers still hold. */
 const leftInMemory = 30;
 /** Time of the controller passes so many times as fast: its pauses between two watches last seconds. */
-const factor = 30;
+const factor = 10;
 const userAgent = 'soak';
 
 /** Numbers that look random and are the same in every run. */

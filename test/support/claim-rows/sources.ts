@@ -1,5 +1,5 @@
 /** Claims as sources, sources of other namespaces and of volume populators, Secrets and attributes classes. */
-import type { KubeObject, Row, World } from './row.ts';
+import type { Row, World } from './row.ts';
 
 const fromClaim = (name = 'src'): object => ({ dataSource: { kind: 'PersistentVolumeClaim', name } });
 const handedOver = (world: World): Promise<void> => world.handedOver();
@@ -101,13 +101,13 @@ export const sources: readonly Row[] = [
       await world.addVolume({ csi: { driver: 'other.example.com', volumeHandle: 'h' } }, { name });
       await world.addClaim({ volumeName: name }, { name: 'src' });
       if (world.level === 'recorded') {
-        const { metadata } = (await world.read({ kind: 'claim', name: 'src' })) as KubeObject;
+        const { metadata } = (await world.read({ kind: 'claim', name: 'src' }))!;
         await world.patch({ kind: 'claim', name: 'src' }, { status: { phase: 'Bound' } });
         const claimRef = { namespace: world.namespace, name: 'src', uid: metadata.uid };
         await world.patch({ kind: 'volume', name }, { spec: { claimRef }, status: { phase: 'Bound' } });
       }
       await world.eventually(async () => {
-        const { status } = (await world.read({ kind: 'claim', name: 'src' })) as KubeObject;
+        const { status } = (await world.read({ kind: 'claim', name: 'src' }))!;
         if (status?.['phase'] !== 'Bound') throw new Error('src is not bound');
       });
       await world.addClaim(fromClaim());

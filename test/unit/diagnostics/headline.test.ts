@@ -27,12 +27,7 @@ const stalled = { apiServer: { failingSinceMs: reportedAtMs - 42_000 } };
 describe('the headline', () => {
   const cases: [string, StatusReport, string, string][] = [
     ['nothing is wrong', quiet, 'Healthy', ''],
-    [
-      'claims fail',
-      failing,
-      '1 of 2 waiting claims failing, 3 records of the journal stuck',
-      '! 1 failing, 3 stuck',
-    ],
+    ['claims fail', failing, '1 of 2 waiting claims failing, 3 records of the journal stuck', '! 1 failing, 3 stuck'],
     ['claims wait for something else', onlyWaiting, '3 records of the journal stuck', '! 3 stuck'],
     ['deletions alone fail', released, 'The deletion of 3 of 5 released volumes failing', '! 3 failing'],
     [

@@ -78,7 +78,7 @@ function other(type: IntentEvent['type'], change: (result: Next, state: IntentSt
 function keeping(type: IntentEvent['type'], fields: readonly string[]): BrokenGuards {
   return other(type, (result, state) => {
     const kept = Object.entries(state).filter(([name]) => fields.includes(name));
-    return { ...result, state: { ...result.state, ...Object.fromEntries(kept) } as IntentState };
+    return { ...result, state: { ...result.state, ...Object.fromEntries(kept) } };
   });
 }
 
