@@ -4,7 +4,7 @@ import { quantityBytes } from '../base/quantity.ts';
 import { shellCommand } from '../base/shell-word.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
 import { className } from '../provision/claim/claim-fields.ts';
-import { betaStorageClassKey } from '../provision/keys.ts';
+import { betaStorageClassKey, provisionedByKey } from '../provision/keys.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -114,9 +114,13 @@ export function hostsOf({ spec }: PersistentVolume): string[] {
   );
 }
 
-/** Whether a claim has it that exists: then nothing that it lacks matters. */
-function isFree(claim: PersistentVolumeClaim, { spec, status }: PersistentVolume): boolean {
-  return status?.phase !== 'Bound' || refersTo(spec.claimRef, claim);
+/** Whether it may be meant for the claim: not one that another claim has, nor one that was provisioned for another. */
+function isFree(claim: PersistentVolumeClaim, { metadata, spec, status }: PersistentVolume): boolean {
+  const { claimRef } = spec;
+  if (refersTo(claimRef, claim)) return true;
+  const isNamesake = claimRef?.namespace === claim.metadata.namespace && claimRef?.name === claim.metadata.name;
+  const isProvisioned = metadata.annotations?.[provisionedByKey] !== undefined;
+  return status?.phase !== 'Bound' && (claimRef === undefined || isNamesake || !isProvisioned);
 }
 
 export function refersTo(

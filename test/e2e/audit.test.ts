@@ -113,7 +113,9 @@ describe('an audit with the rights of the sidecar', () => {
       const calls = await scene.driver.calls('DeleteVolume');
       assert.ok(calls.some(({ request }) => request.volume_id === id));
     });
+    await scene.sidecar.stop(); // which keeps in memory what it has read
     await scene.admin.core.deleteNamespacedSecret({ namespace: scene.namespace, name: secret.name });
+    await scene.startSidecar();
     await scene.eventually(async () => {
       const { findings, code } = await report();
       const found = findings.map(({ state, volumeId, record }) => [state, volumeId, record]);

@@ -144,7 +144,12 @@ describe('a driver with two topology keys', () => {
     assert.match(scene.sidecar.log(), /The selected node cannot use the volume that the driver created/);
     const explanation = await why(await readerKubeconfig(scene.cluster, scene.namespace), `${scene.namespace}/${name}`);
     assert.deepEqual([explanation.verdict, explanation.cause], ['bound', 'bound']);
-    assert.match(explanation.message, new RegExp(`${nodeName}, is not in the node affinity of the volume`));
+    const said = [
+      `${nodeName}, is not in the node affinity of the volume`,
+      `node affinity doesn't match node "${nodeName}"`,
+      `the volume can only be used on nodes with .*${rack}=1, and there is none`,
+    ]; // before, at and after the Pod is scheduled
+    assert.match(explanation.message, new RegExp(said.join('|')));
     await deletePod(scene, pod);
   });
 });

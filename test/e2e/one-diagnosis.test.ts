@@ -56,6 +56,12 @@ interface Other {
   because: string;
 }
 
+const comparesNoNames = {
+  cause: 'class-not-found',
+  cure: /^Create the class/,
+  because: 'only why compares the names of the classes',
+} as const;
+
 interface Row {
   /** What is wrong; the last words of the title. */
   what: string;
@@ -113,8 +119,9 @@ const rows: readonly Row[] = [
     by: 'unready',
     cause: 'not-ready',
     says: /leads \(.+\) but is not ready, for \d+ s: .*nodes/s,
-    cure: /permission is missing/,
+    cure: /^Add the rule /,
     event: { because: 'it is about the Lease, for all claims' },
+    log: { cause: 'not-ready', cure: /the rule to add/, because: 'the rule is in the line before' },
   },
   {
     what: 'a driver that does not return',
@@ -224,7 +231,7 @@ const rows: readonly Row[] = [
     class: { parameters: secretOf('misspelt') },
     cause: 'secret-missing',
     says: /forbidden/,
-    cure: /^Permit the provisioner to get Secrets/,
+    cure: /Add the rule .*secrets/,
   },
   {
     what: 'credentials that the backend refuses',
@@ -440,7 +447,10 @@ const rows: readonly Row[] = [
     },
     cause: 'class-not-found',
     says: /does not exist/,
-    cure: /^Create the class/,
+    cure: /^Create (the class|StorageClass)/,
+    page: { ...comparesNoNames },
+    event: { ...comparesNoNames },
+    log: { ...comparesNoNames },
   },
   {
     what: 'a class that was recreated for another provisioner',
@@ -528,7 +538,7 @@ const rows: readonly Row[] = [
     make: ({ scene }, { name }) => scene.createClaim({ name, className: `${scene.namespace}-none` }),
     cause: 'class-not-found',
     says: /-none does not exist/,
-    cure: /^Create the class/,
+    cure: /^Create (the class|StorageClass)/,
     ...ofNobody,
   },
   {

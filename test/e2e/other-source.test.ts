@@ -65,15 +65,21 @@ describe('a PersistentVolume that names this provisioner, of another driver', ()
         return found;
       });
       const what = `its annotation ${provisionedBy} names ${scene.driver.driverName}, but its storage is of CSI driver new.example.com`;
-      const cure = 'Correct the annotation, or set the reclaim policy to Retain';
+      const keep = 'set the reclaim policy to Retain';
+      const cure = `Correct the annotation, or ${keep}`;
       assert.equal(waiting.type, 'Warning');
       assert.equal(waiting.message, `persistentvolume ${name} is left as it is: ${what}. ${cure}`);
 
       const kubeconfig = await readerKubeconfig(scene.cluster, name);
       const explanation = await why(kubeconfig, `pv/${name}`);
+      const annotate = `kubectl annotate pv ${name} ${provisionedBy}=new.example.com --overwrite`;
       assert.deepEqual(
         [explanation.cause, explanation.message, explanation.cure],
-        ['other-source', `The volume is left as it is: ${what}.`, cure],
+        [
+          'other-source',
+          `The volume is left as it is: ${what}.`,
+          `If the storage is to be kept, ${keep}. If its driver is to delete it, correct the annotation: ${annotate}`,
+        ],
       );
 
       // a claim of ours that is made and deleted meanwhile: whatever was to be done for the moved volume would have been done

@@ -58,7 +58,8 @@ describe('why on a cluster', () => {
     const from = (name: string) => ({ dataSource: { kind: 'PersistentVolumeClaim', name } });
     const missing = await claimOf({ spec: from('no-such') });
     await explain(missing, 'source-missing');
-    await explain(await claimOf({ spec: from(missing) }), 'source-not-ready');
+    const { message } = await explain(await claimOf({ spec: from(missing) }), 'source-missing');
+    assert.match(message, new RegExp(`^It waits for its data source, claim ${missing}: `));
   });
 
   test('names an attributes class that does not exist', async (t) => {
