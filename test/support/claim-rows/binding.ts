@@ -377,6 +377,22 @@ export const binding: readonly Row[] = [
     ends: 'bound',
   },
   {
+    title: 'a class without a provisioner, whose volume was provisioned for another claim',
+    async arrange(world) {
+      await world.addClass(staticClass);
+      await world.addVolume(
+        { claimRef: goneClaim(world) },
+        { annotations: { 'pv.kubernetes.io/provisioned-by': world.driver } },
+      );
+      await world.addClaim();
+    },
+    recorded: phase('Released'),
+    verdict: 'stuck',
+    cause: 'static-class',
+    says: /of those of its class that are not bound none comes near it/,
+    advises: /^Create a PersistentVolume of this class/,
+  },
+  {
     title: 'a class without a provisioner, whose volume an earlier claim of the same name has left',
     async arrange(world) {
       await world.addClass(staticClass);
