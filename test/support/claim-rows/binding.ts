@@ -387,6 +387,7 @@ export const binding: readonly Row[] = [
       await world.addClaim();
     },
     recorded: phase('Released'),
+    cluster: { not: 'the volumes of other rows have classes of nearly the same name' },
     verdict: 'stuck',
     cause: 'static-class',
     says: /of those of its class that are not bound none comes near it/,
@@ -707,7 +708,7 @@ export const binding: readonly Row[] = [
     verdict: 'stuck',
     cause: 'delete-error',
     says: /code = Unauthenticated desc = no way$/,
-    advises: /The driver gets Secret gone\/key, which may have gone with its namespace$/,
+    advises: /The driver gets Secret gone\/key, which may have gone with its namespace(\.|$)/,
     cure: (world) => world.fault(),
     ends: 'gone',
   },
