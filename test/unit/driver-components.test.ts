@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { isProvisionerImage } from '../../src/cli/preflight/go-sidecar.ts';
+import { isProvisionerImage } from '../../src/cli/preflight/find-sidecars.ts';
 import { lockVerbs } from '../../src/kube/election/lease-record.ts';
-import { parseDocuments } from '../../src/cli/preflight/parse-documents.ts';
+import { parseDocuments } from '../../src/cli/preflight/read-manifests.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const folder = path.join(root, 'deploy/drivers');

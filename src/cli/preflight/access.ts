@@ -9,7 +9,7 @@ export interface Account {
 }
 
 /** One thing that is done with one resource. */
-export interface Right {
+interface Right {
   group: string;
   plural: string;
   verb: string;

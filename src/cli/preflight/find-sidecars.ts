@@ -1,10 +1,161 @@
-/** The containers of the manifests that are the Go sidecar. */
+/** The objects that run Pods, and which of their containers are the Go sidecar. */
 import { nameList } from '../../base/name-list.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { isProvisionerContainer, isProvisionerImage } from './go-sidecar.ts';
-import { type Manifest, ManifestError } from './manifest.ts';
-import type { SidecarContainer } from './sidecar-facts.ts';
-import { type Workload, workloadOf } from './workload.ts';
+import { type Fields, type Manifest, ManifestError } from './manifest.ts';
+
+/** What a container needs to be judged. */
+export interface Container {
+  name: string;
+  image: string;
+  /** Undefined: the image's own. */
+  command: string[] | undefined;
+  args: string[];
+  env: EnvironmentVariable[];
+  /** It has variables that are named elsewhere, in a ConfigMap or Secret. */
+  hasOtherVariables: boolean;
+  fields: Fields;
+}
+
+interface EnvironmentVariable {
+  name: string;
+  /** As it is written. */
+  value: string | undefined;
+  /** The field of the Pod that it takes its value from. */
+  fieldPath: string | undefined;
+}
+
+/** An object that runs Pods. */
+export interface Workload {
+  manifest: Manifest;
+  kind: string;
+  name: string;
+  namespace: string | undefined;
+  /** `spec` of the Pods. */
+  pod: Fields;
+  /** Those that run beside each other, with init containers that keep running. */
+  containers: Container[];
+  /** How many Pods are wanted at once; undefined where the number is none of the object's, as of a DaemonSet. */
+  replicas: number | undefined;
+}
+
+/** A container that is the Go sidecar. */
+export interface SidecarContainer {
+  workload: Workload;
+  container: Container;
+}
+
+/** The workload in a manifest; undefined for an object that runs no Pods. @throws {ManifestError} */
+function workloadOf(manifest: Manifest, defaultNamespace: string | undefined): Workload | undefined {
+  const pod = podSpec(manifest);
+  if (pod?.has('containers') !== true) return undefined;
+  const { kind, name, namespace = defaultNamespace } = manifest;
+  const spec = manifest.fields.part('spec');
+  return {
+    manifest,
+    kind,
+    name,
+    namespace,
+    pod,
+    containers: [...pod.parts('initContainers').filter(keepsRunning), ...pod.parts('containers')].map(containerOf),
+    replicas:
+      kind === 'Deployment' || kind === 'StatefulSet' || kind === 'ReplicaSet'
+        ? (spec?.number('replicas') ?? 1)
+        : undefined,
+  };
+}
+
+/** Also of kinds that are not known, such as those of an operator that rolls out Pods: most have a template. */
+function podSpec({ kind, group, fields }: Manifest): Fields | undefined {
+  if (kind === 'Pod' && group === '') return fields.part('spec');
+  if (kind === 'CronJob') return fields.partAt('spec', 'jobTemplate', 'spec', 'template', 'spec');
+  if (kind === 'PodTemplate') return fields.partAt('template', 'spec');
+  return workloadKinds.has(kind) || group.includes('.')
+    ? maybePart(maybePart(maybePart(fields, 'spec'), 'template'), 'spec')
+    : undefined;
+}
+
+const workloadKinds = new Set(['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController', 'Job']);
+
+/** Fields of foreign kinds may have any type. */
+function maybePart(fields: Fields | undefined, name: string): Fields | undefined {
+  return fields?.isMap(name) === true ? fields.part(name) : undefined;
+}
+
+/** Kubernetes page "Sidecar Containers". */
+function keepsRunning(container: Fields): boolean {
+  return container.text('restartPolicy') === 'Always';
+}
+
+function containerOf(fields: Fields): Container {
+  const command = fields.texts('command');
+  return {
+    name: fields.text('name') ?? '',
+    image: fields.text('image') ?? '',
+    command: command.length === 0 ? undefined : command,
+    args: fields.texts('args'),
+    env: fields.parts('env').map(variableOf),
+    hasOtherVariables: fields.parts('envFrom').length > 0,
+    fields,
+  };
+}
+
+function variableOf(fields: Fields): EnvironmentVariable {
+  return {
+    name: fields.text('name') ?? '',
+    value: fields.text('value'),
+    fieldPath: fields.partAt('valueFrom', 'fieldRef')?.text('fieldPath'),
+  };
+}
+
+/** The last part of an image's name, as mirrors and distributions spell it. */
+const imageName = /(?:^|-)(?:csi-(?:external-)?|external-)provisioner(?:-(?:rhel\d+|amd64|arm64|arm|ppc64le|s390x))?$/;
+/** Programs whose names are similar. */
+const otherImages = /nfs-subdir|nfs-client|nfs-ganesha|nfs-server|local-static/;
+
+/** Name and tag of an image, without registry and digest. */
+function imageParts(image: string): { name: string; tag: string } {
+  const [reference = ''] = image.split('@');
+  const last = reference.slice(reference.lastIndexOf('/') + 1);
+  const colon = last.indexOf(':');
+  return colon < 0 ? { name: last, tag: '' } : { name: last.slice(0, colon), tag: last.slice(colon + 1) };
+}
+
+export function isProvisionerImage(image: string): boolean {
+  const { name } = imageParts(image);
+  return imageName.test(name) && !otherImages.test(name);
+}
+
+/** By its image, or by its name and arguments, as in a patch that leaves out the image. */
+function isProvisionerContainer({ name, image, args, command = [] }: Container): boolean {
+  if (isProvisionerImage(image)) return true;
+  const words = [...command, ...args];
+  return /^(?:csi-|external-)?provisioner$/.test(name) && words.some((word) => word.startsWith('--csi-address'));
+}
+
+/** Releases in which something changed that a container without further flags notices. */
+export interface GoRelease {
+  major: number;
+  minor: number;
+}
+
+/** By the tag of an image with the project's own name: distributions number theirs in another way. */
+export function goRelease(image: string): GoRelease | undefined {
+  const { name, tag } = imageParts(image);
+  if (!/^(?:[a-z-]*-)?(?:csi|external)-provisioner$/.test(name) || name.startsWith('ose-')) return undefined;
+  const [, major, minor] = /^v?(\d+)\.(\d+)(?:\.\d+)?(?:-|$)/.exec(tag) ?? [];
+  if (major === undefined || major === '0') return undefined; // older than its first release, or an image of this project
+  return { major: Number(major), minor: Number(minor) };
+}
+
+/** Whether a release is older than another; one that is not known is taken for the newest. */
+export function isBefore(release: GoRelease | undefined, { major, minor }: GoRelease): release is GoRelease {
+  if (release === undefined) return false;
+  return release.major < major || (release.major === major && release.minor < minor);
+}
+
+export function releaseText({ major, minor }: GoRelease): string {
+  return `v${major}.${minor}`;
+}
 
 /** The workloads, without those that others of the manifests have made, such as the Pods of a Deployment. */
 export function workloadsIn(manifests: readonly Manifest[], namespace: string | undefined): Workload[] {

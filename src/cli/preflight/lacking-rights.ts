@@ -1,12 +1,13 @@
-/** Which of the needed rights an account lacks. */
-import type { Answer } from './access.ts';
-import type { FeatureState } from './feature-signs.ts';
-import type { MissingRule } from './findings/preflight-finding.ts';
-import { type NeededRights, namespaceOf, neededRights } from './needed-rights.ts';
+/** Which of the needed rights an account lacks, and the objects that would grant them. */
+import { dump } from 'js-yaml';
+import type { Account, Answer } from './access.ts';
+import type { FeatureState } from './feature-state.ts';
+import { namespaceOf, type NeededRights, neededRights } from './needed-rights.ts';
+import type { Found, MissingRule } from './preflight-finding.ts';
 import type { SidecarFacts } from './sidecar-facts.ts';
 
 /** The state of the rights on one resource for one feature. */
-export interface RightsState {
+interface RightsState {
   needed: NeededRights;
   state: FeatureState;
   /** Undefined where the manifests do not say what the account may do. */
@@ -14,7 +15,7 @@ export interface RightsState {
   facts: SidecarFacts;
 }
 
-export interface LackingRights extends RightsState {
+interface LackingRights extends RightsState {
   verbs: readonly string[];
   /** They are granted for objects of certain names alone. */
   isNamed: boolean;
@@ -91,4 +92,60 @@ export function ruleOf({ needed, verbs, facts }: LackingRights): MissingRule {
     verbs,
     feature: needed.feature,
   };
+}
+
+/**
+ * Roles and bindings with the rules that are missing, for kubectl apply: beside those of the driver, which its installer would overwrite.
+ * Empty where no rule is missing but those that are needed only where something is used.
+ */
+export function grantManifest(account: Account, findings: readonly Pick<Found, 'rules' | 'isConditional'>[]): string {
+  const rules = findings.flatMap(({ rules: own = [], isConditional = false }) => (isConditional ? [] : own));
+  const roles = Map.groupBy(rules, ({ isNamespaced, namespace }) => JSON.stringify([isNamespaced, namespace ?? '']));
+  return [...roles.values()].map((own) => role(account, own)).join('---\n');
+}
+
+function role(account: Account, rules: readonly MissingRule[]): string {
+  const [first] = rules;
+  const accountNamespace = account.namespace ?? 'NAMESPACE';
+  const kind = first?.isNamespaced === true ? 'Role' : 'ClusterRole';
+  const namespace = first?.isNamespaced === true ? (first.namespace ?? accountNamespace) : undefined;
+  const name =
+    kind === 'Role' ? `${account.name}-csi-provisioner` : `${account.name}-csi-provisioner:${accountNamespace}`;
+  const metadata = { name, ...(namespace !== undefined && { namespace }) };
+  const group = 'rbac.authorization.k8s.io';
+  const binding = {
+    apiVersion: `${group}/v1`,
+    kind: `${kind}Binding`,
+    metadata,
+    roleRef: { apiGroup: group, kind, name },
+    subjects: [{ kind: 'ServiceAccount', name: account.name, namespace: accountNamespace }],
+  };
+  const parts = [
+    dump({ apiVersion: binding.apiVersion, kind, metadata }),
+    'rules:\n',
+    ...merged(rules).map(ruleText),
+    '---\n',
+    dump(binding),
+  ];
+  return parts.join('');
+}
+
+/** One rule for each resource, for all features that need it. */
+function merged(rules: readonly MissingRule[]): MissingRule[] {
+  const byResource = Map.groupBy(rules, (rule) => JSON.stringify([rule.apiGroup, rule.resource]));
+  return [...byResource.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    const all = [first, ...others];
+    return {
+      ...first,
+      verbs: [...new Set(all.flatMap(({ verbs }) => verbs))],
+      feature: [...new Set(all.map(({ feature }) => feature))].join(', '),
+    };
+  });
+}
+
+/** An item of the list below `rules`, and what it is for. */
+function ruleText({ apiGroup, resource, verbs, feature }: MissingRule): string {
+  const item = dump([{ apiGroups: [apiGroup], resources: [resource], verbs }], { flowLevel: 2, lineWidth: -1 });
+  return `  # ${feature}\n${item.replaceAll(/^(?=.)/gm, '  ')}`;
 }

@@ -14,13 +14,19 @@ import { referenceGrants } from '../../provision/reference-grant.ts';
 import type { Namespace } from './access.ts';
 import {
   attachesVolumes,
+  capacityState,
+  electionState,
   type FeatureState,
+  goneNodesState,
+  journalState,
   namesAttributesClasses,
   namesSecrets,
+  off,
+  ownerState,
   restoresSnapshots,
   usesTopology,
-} from './feature-signs.ts';
-import type { FindingLevel } from './findings/preflight-finding.ts';
+} from './feature-state.ts';
+import type { FindingLevel } from './preflight-finding.ts';
 import type { SidecarFacts } from './sidecar-facts.ts';
 
 /** What rights are needed for. */
@@ -60,7 +66,6 @@ export interface NeededRights {
   go: 'needs it too' | 'needs it since v5.0' | 'needs it since v6.2' | 'does not need it';
 }
 
-const off: FeatureState = { state: 'off', why: '' };
 const cached = ['list', 'watch'] as const;
 
 /** With the same verbs as the manifests of `deploy/`, which a test compares. */
@@ -313,29 +318,4 @@ export function namespaceOf({ where }: NeededRights, facts: SidecarFacts): Names
   if (where === 'lock') return facts.lockNamespace;
   if (where === 'anywhere') return { name: undefined };
   return where === 'capacity' ? { name: facts.workload.namespace } : undefined;
-}
-
-function journalState({ arguments: { values } }: SidecarFacts): FeatureState {
-  return values['intent-journal'] === 'off' ? off : { state: 'on', why: '--intent-journal=lease, the default' };
-}
-
-function electionState({ arguments: { values } }: SidecarFacts): FeatureState {
-  return values['leader-election'] && !values['node-deployment'] ? { state: 'on', why: '--leader-election' } : off;
-}
-
-function capacityState({ arguments: { values } }: SidecarFacts): FeatureState {
-  return values['enable-capacity'] ? { state: 'on', why: '--enable-capacity' } : off;
-}
-
-/** @param level - from which on it is needed. */
-function ownerState(facts: SidecarFacts, level: number): FeatureState {
-  const asked = facts.arguments.values['capacity-ownerref-level'];
-  const capacity = capacityState(facts);
-  if (capacity.state === 'off' || asked < level) return off;
-  return { state: 'on', why: `--enable-capacity with --capacity-ownerref-level=${asked}` };
-}
-
-function goneNodesState(facts: SidecarFacts): FeatureState {
-  if (!facts.arguments.values['node-deployment'] || journalState(facts).state === 'off') return off;
-  return { state: 'on', why: '--node-deployment' };
 }

@@ -9,8 +9,7 @@ import {
 } from '../subcommand-call.ts';
 import { isLabelName } from '../../kube/object-name.ts';
 import { ManifestError, notName } from './manifest.ts';
-import { preflightReport, type PreflightReport } from './preflight-report.ts';
-import { preflightText } from './preflight-text.ts';
+import { preflightReport, type PreflightReport, preflightText } from './preflight-report.ts';
 import { readManifests } from './read-manifests.ts';
 
 /** What cannot be read, or is no manifest of a driver. */

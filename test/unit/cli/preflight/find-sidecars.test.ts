@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { goRelease, isProvisionerImage } from '../../../../src/cli/preflight/go-sidecar.ts';
+import { goRelease, isProvisionerImage } from '../../../../src/cli/preflight/find-sidecars.ts';
 import { access, type Json, reportOf, workload } from './driver-manifests.ts';
 
 describe('an image', () => {

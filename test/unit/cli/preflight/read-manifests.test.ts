@@ -62,13 +62,6 @@ describe('manifests are read', () => {
     assert.deepEqual(namesOf(await read({ 'a.yaml': text }, ['a.yaml'])), ['a', 'b']);
   });
 
-  test('in UTF-16, as Windows writes it', async () => {
-    const own = path.join(folder, 'wide.yaml');
-    await writeFile(own, Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(config('wide'), 'utf16le')]));
-    const found = await readManifests([own], { recursive: false, stdin: Readable.from([]) });
-    assert.deepEqual(namesOf(found), ['wide']);
-  });
-
   test('once where a file is named twice, and the later of two of one name counts', async () => {
     const found = await read({ 'a.yaml': config('a'), 'b.yaml': `${config('a')}data: {later: 'yes'}` }, [
       'a.yaml',
@@ -151,6 +144,12 @@ describe('what cannot be read is an error that', () => {
       read({ 'f/in/a.yaml': config('a') }, ['f']),
       /no file that ends in .*searched with --recursive/,
     );
+  });
+
+  test('names the coding that it must have', async () => {
+    const wide = path.join(folder, 'wide.yaml');
+    await writeFile(wide, Buffer.from([0xff, 0xfe, 0x61, 0x00]));
+    await assert.rejects(readManifests([wide], { recursive: false, stdin: Readable.from([]) }), /not a text in UTF-8/);
   });
 
   test('does not show what the file holds', async () => {

@@ -1,6 +1,7 @@
-/** What `preflight` says of a container; `docs/preflight.md` has all kinds, and each has a file of its own. */
-import type { SidecarFacts } from '../sidecar-facts.ts';
+/** What `preflight` says of a container; `docs/preflight.md` has all kinds. */
+import type { SidecarFacts } from './sidecar-facts.ts';
 
+/** In the order in which they are reported. */
 export const findingNames = [
   'command',
   'arguments',
@@ -66,12 +67,5 @@ export interface Found {
   isConditional?: boolean;
 }
 
-export interface FindingDefinition {
-  readonly name: FindingName;
-  /** @throws {ManifestError} */
-  readonly check: (facts: SidecarFacts) => readonly Found[];
-}
-
-export function defineFinding(definition: FindingDefinition): FindingDefinition {
-  return definition;
-}
+/** Finds what is to be said of one container. @throws {ManifestError} */
+export type Check = (facts: SidecarFacts) => Found | readonly Found[] | undefined;

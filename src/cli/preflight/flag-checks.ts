@@ -1,11 +1,18 @@
-/** Flags that have no effect here, are deprecated, or mean something else. */
-import { flagTable, type FlagName, type FlagSpec } from '../../flags.ts';
-import type { SidecarFacts } from '../sidecar-facts.ts';
-import { defineFinding, type Found } from './preflight-finding.ts';
+/** Checks of flags, and of what the releases of the Go sidecar since the one that runs have changed: this one is as v6.4. */
+import { flagTable, type FlagName, type FlagSpec } from '../flags.ts';
+import { isBefore, releaseText } from './find-sidecars.ts';
+import type { Check, Found } from './preflight-finding.ts';
+import type { SidecarFacts } from './sidecar-facts.ts';
 
-export const flagEffects = defineFinding({
-  name: 'flags',
-  check(facts) {
+export const flagChecks = {
+  release(facts) {
+    return [topology(facts), attributesClasses(facts), volumeModes(facts), newer(facts)].filter(
+      (each) => each !== undefined,
+    );
+  },
+
+  /** Flags that have no effect here, are deprecated, or mean something else. */
+  flags(facts) {
     return [
       ...ignoredWords(facts),
       ...warned(facts),
@@ -15,7 +22,45 @@ export const flagEffects = defineFinding({
       ...undrained(facts),
     ];
   },
-});
+} satisfies Record<string, Check>;
+
+function topology({ release, arguments: { values, config } }: SidecarFacts): Found | undefined {
+  if (!isBefore(release, { major: 5, minor: 0 })) return undefined;
+  if (values['feature-gates'].has('Topology') || config?.nodeDeployment) return undefined;
+  return {
+    level: 'warning',
+    message: `Topology is off by default in the Go sidecar ${releaseText(release)}, and on since v5.0 and here: if the driver reports VOLUME_ACCESSIBILITY_CONSTRAINTS, new volumes get a node affinity, and list and watch on nodes and csinodes are needed.`,
+    cure: '--feature-gates=Topology=false keeps it off.',
+  };
+}
+
+function attributesClasses({ release, arguments: { values } }: SidecarFacts): Found | undefined {
+  if (!isBefore(release, { major: 6, minor: 0 })) return undefined;
+  if (values['feature-gates'].has('VolumeAttributesClass')) return undefined;
+  return {
+    level: 'note',
+    message: `VolumeAttributesClass is off by default in the Go sidecar ${releaseText(release)}, and on since v6.0 and here: the class that a claim names is passed to the driver, which must report MODIFY_VOLUME.`,
+    cure: '--feature-gates=VolumeAttributesClass=false keeps it off.',
+  };
+}
+
+function volumeModes({ release, arguments: { given } }: SidecarFacts): Found | undefined {
+  if (!isBefore(release, { major: 4, minor: 0 })) return undefined;
+  if (given.has('prevent-volume-mode-conversion')) return undefined;
+  return {
+    level: 'note',
+    message: `--prevent-volume-mode-conversion is off by default in the Go sidecar ${releaseText(release)}, and on since v4.0 and here: a snapshot is not restored with another volume mode.`,
+    cure: '--prevent-volume-mode-conversion=false keeps it off.',
+  };
+}
+
+function newer({ release }: SidecarFacts): Found | undefined {
+  if (release === undefined || isBefore(release, { major: 6, minor: 5 })) return undefined;
+  return {
+    level: 'note',
+    message: `The Go sidecar here is ${releaseText(release)}; this one is compared with v6.4. What came later may be missing here.`,
+  };
+}
 
 /** Mostly the value of a boolean behind a blank, as in `--leader-election false`. */
 function ignoredWords({ arguments: { ignored } }: SidecarFacts): Found[] {

@@ -8,7 +8,7 @@ export interface FeatureState {
   why: string;
 }
 
-const off: FeatureState = { state: 'off', why: '' };
+export const off: FeatureState = { state: 'off', why: '' };
 
 export function usesTopology({ arguments: { config, values, given } }: SidecarFacts): FeatureState {
   if (values['node-deployment'] || config?.featureGates.topology === false) return off;
@@ -53,6 +53,31 @@ export function namesSecrets({ manifests }: SidecarFacts): FeatureState {
     .find(({ fields }) => secretParameters.some((key) => fields.part('parameters')?.has(key) === true));
   if (named !== undefined) return { state: 'on', why: `the class ${named.name} names one` };
   return { state: 'depends', why: 'a class names a Secret of the provisioner' };
+}
+
+export function journalState({ arguments: { values } }: SidecarFacts): FeatureState {
+  return values['intent-journal'] === 'off' ? off : { state: 'on', why: '--intent-journal=lease, the default' };
+}
+
+export function electionState({ arguments: { values } }: SidecarFacts): FeatureState {
+  return values['leader-election'] && !values['node-deployment'] ? { state: 'on', why: '--leader-election' } : off;
+}
+
+export function capacityState({ arguments: { values } }: SidecarFacts): FeatureState {
+  return values['enable-capacity'] ? { state: 'on', why: '--enable-capacity' } : off;
+}
+
+/** @param level - from which on it is needed. */
+export function ownerState(facts: SidecarFacts, level: number): FeatureState {
+  const asked = facts.arguments.values['capacity-ownerref-level'];
+  const capacity = capacityState(facts);
+  if (capacity.state === 'off' || asked < level) return off;
+  return { state: 'on', why: `--enable-capacity with --capacity-ownerref-level=${asked}` };
+}
+
+export function goneNodesState(facts: SidecarFacts): FeatureState {
+  if (!facts.arguments.values['node-deployment'] || journalState(facts).state === 'off') return off;
+  return { state: 'on', why: '--node-deployment' };
 }
 
 function hasImage(facts: SidecarFacts, part: string): boolean {
