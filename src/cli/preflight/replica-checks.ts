@@ -33,7 +33,7 @@ export const replicaChecks = {
     if (replicas === 1 && overlaps(workload)) {
       return {
         level: 'note',
-        message: `A rolling update starts the new Pod before the old one has ended, : the Go sidecar then takes over the Lease of the one that still works. This sidecar waits as a standby until the Lease is released.`,
+        message: `A rolling update starts the new Pod before the old one has ended: the Go sidecar then takes over the Lease of the one that still works. This sidecar waits as a standby until the Lease is released.`,
       };
     }
     if (replicas < 2) return undefined;
