@@ -20,8 +20,9 @@ const values = scriptCommand('npm run bench:why --', 'How long why takes on a re
   .option('--runs <N>', 'runs for each row, of which the medians are printed', wholeNumber(), 11)
   .option('--kubernetes <MINOR>', 'such as 1.32; default: the newest')
   .option('--program <CMD>', 'what to run; default: the bundle')
+  .option('--beside <CMD>', 'another build, such as one before a change; the runs of both alternate')
   .parse()
-  .opts<{ claims: number; events: number; runs: number; kubernetes?: string; program?: string }>();
+  .opts<{ claims: number; events: number; runs: number; kubernetes?: string; program?: string; beside?: string }>();
 
 async function main(): Promise<void> {
   const { claims, events, kubernetes: minor } = values;
@@ -36,22 +37,34 @@ async function main(): Promise<void> {
 }
 
 async function measure(what: 'bound' | 'waiting' | 'failing' | 'leftover', crowd: CrowdedCluster): Promise<void> {
-  const { runs } = values;
-  const wallMs: number[] = [];
-  const earlier = (await crowd.requests()).length;
-  const cpuBeforeMs = childrenCpuMs();
-  for (let index = 0; index < runs; index++) wallMs.push(await run(crowd.kubeconfig, crowd[what]));
-  const cpuMs = (childrenCpuMs() - cpuBeforeMs) / runs;
-  const requests = (await crowd.requests()).slice(earlier);
-  console.log(
-    `${what.padEnd(10)}${median(wallMs).toFixed(0)} ms (${Math.min(...wallMs).toFixed(0)} to ${Math.max(...wallMs).toFixed(0)}), ${cpuMs.toFixed(0)} ms of CPU, ${requests.length / runs} requests, the slowest of the API server:`,
-  );
-  for (const [request, ms] of slowest(requests)) console.log(`${ms.toFixed(0).padStart(14)} ms  ${request}`);
+  const { runs, program = `${process.execPath} ${bundle}`, beside } = values;
+  const builds = [program, ...(beside === undefined ? [] : [beside])].map((command) => ({
+    command,
+    wallMs: [] as number[],
+    cpuMs: 0,
+    requests: [] as AuditEvent[],
+  }));
+  for (let index = 0; index < runs; index++) {
+    for (const build of builds) {
+      const earlier = (await crowd.requests()).length;
+      const cpuBeforeMs = childrenCpuMs();
+      build.wallMs.push(await run(build.command, crowd.kubeconfig, crowd[what]));
+      build.cpuMs += childrenCpuMs() - cpuBeforeMs;
+      build.requests.push(...(await crowd.requests()).slice(earlier));
+    }
+  }
+  for (const { command, wallMs, cpuMs, requests } of builds) {
+    const name = command === beside ? 'beside' : what;
+    console.log(
+      `${name.padEnd(10)}${median(wallMs).toFixed(0)} ms (${Math.min(...wallMs).toFixed(0)} to ${Math.max(...wallMs).toFixed(0)}), ${(cpuMs / runs).toFixed(0)} ms of CPU, ${requests.length / runs} requests, the slowest of the API server:`,
+    );
+    for (const [request, ms] of slowest(requests)) console.log(`${ms.toFixed(0).padStart(14)} ms  ${request}`);
+  }
 }
 
 /** @returns wall-clock time in milliseconds. */
-async function run(kubeconfig: string, object: string): Promise<number> {
-  const [program = '', ...args] = (values.program ?? `${process.execPath} ${bundle}`).split(' ');
+async function run(command: string, kubeconfig: string, object: string): Promise<number> {
+  const [program = '', ...args] = command.split(' ');
   const startMs = performance.now();
   const child = spawn(program, [...args, 'why', object, `--kubeconfig=${kubeconfig}`], {
     stdio: ['ignore', 'ignore', 'inherit'],
