@@ -4,17 +4,19 @@ import { CannotReadError } from '../../src/audit/cannot-read-error.ts';
 import { NotDeletableError } from '../../src/audit/deletable-record.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { printable } from '../../src/base/printable.ts';
-import { durationOf, outputOf, readValues } from '../../src/cli/argument-values.ts';
-import { connectCluster } from '../../src/cli/cluster-connection.ts';
-import { isAgreedTo } from '../../src/cli/confirmation.ts';
-import { stderrProgress } from '../../src/cli/stderr-progress.ts';
 import {
+  durationOf,
+  isAgreedTo,
+  outputOf,
   readArguments,
+  readValues,
+  stderrProgress,
   type SubcommandCall,
   SubcommandError,
   subcommandParser,
   usageError,
 } from '../../src/cli/subcommand-call.ts';
+import { connectCluster } from '../../src/cli/cluster-connection.ts';
 import { ApiError, TransportError } from '../../src/kube/client/api-error.ts';
 import { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { Transport } from '../../src/kube/client/transport.ts';

@@ -7,7 +7,7 @@ import type { Finding } from '../audit/finding.ts';
 import type { Config } from './config.ts';
 import { flagTable } from './flags.ts';
 
-export interface CommandContext {
+interface CommandContext {
   /** Such as `csi-provisioner`. */
   program: string;
   config: Config;

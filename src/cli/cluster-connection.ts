@@ -1,19 +1,26 @@
-/** The connection of a subcommand: from a person's kubeconfig, or from within a Pod. */
+/** The connection of a subcommand: from a person's kubeconfig, from within a Pod, or from the flags of the sidecar. */
 import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { systemClock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { printable } from '../base/printable.ts';
+import { eraseLine } from '../base/progress.ts';
+import { shortValue } from '../base/short-value.ts';
 import { textLogger } from '../base/text-logger.ts';
+import { durationText } from '../explain/time-text.ts';
+import { ApiError } from '../kube/client/api-error.ts';
 import { connect } from '../kube/client/connect.ts';
+import type { RequestObservation, RequestPause } from '../kube/client/request.ts';
+import type { Transport } from '../kube/client/transport.ts';
 import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
 import { contextNamespace } from '../kube/credentials/kube-config.ts';
 import { listedFiles } from '../kube/credentials/kubeconfig-files.ts';
-import type { RequestObservation } from '../kube/client/request.ts';
-import type { Transport } from '../kube/client/transport.ts';
-import type { Config } from './config.ts';
-import { pauseNotice } from './pause-notice.ts';
-import { type SubcommandCall, SubcommandError } from './subcommand-call.ts';
-import { version } from './version.ts';
+import { buildConfig, type Config } from './config.ts';
+import { applyFeatureGates } from './feature-gates.ts';
+import { checkLogging } from './logging.ts';
+import { meantWords, parseFlags } from './parse-flags.ts';
+import { type SubcommandCall, SubcommandError, type TextOutput } from './subcommand-call.ts';
+import { version } from './program.ts';
 
 /** The flags with which a subcommand finds its cluster. */
 export interface ConnectionFlags {
@@ -24,7 +31,7 @@ export interface ConnectionFlags {
   master?: string | undefined;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** The exit code when there is no usable configuration. */
   failureCode: number;
   /** Called after each request. */
@@ -32,7 +39,7 @@ export interface ConnectionOptions {
 }
 
 /** A connected cluster; dispose the transport at the end. */
-export interface ClusterConnection {
+interface ClusterConnection {
   transport: Transport;
   /** The namespace that the user's context names, or the Pod's, else `default`. */
   namespace: string;
@@ -101,4 +108,70 @@ function homeOf(environment: SubcommandCall['environment']): string | undefined 
   } catch {
     return undefined; // no entry in /etc/passwd, as in containers whose platform assigns the user id
   }
+}
+
+/** A wait is worth a line when it takes this long, and each further one when it ends this much later; in milliseconds. */
+const worthMs = 3000;
+
+/**
+ * A line on standard error when the API server keeps a person waiting.
+ *
+ * @returns what is to be called before each pause. Of requests that wait at the same time one is named.
+ */
+function pauseNotice(
+  { stderr }: { stderr: TextOutput },
+  clock: Pick<Clock, 'wallMs'>,
+): (pause: RequestPause) => void {
+  let begunMs = 0;
+  let lastUntilMs = -Infinity;
+  let announcedMs = -Infinity;
+  return ({ error, pauseMs, verb, resource }) => {
+    const nowMs = clock.wallMs();
+    if (nowMs - lastUntilMs > worthMs) begunMs = nowMs; // it responded in between
+    const untilMs = nowMs + pauseMs;
+    lastUntilMs = Math.max(lastUntilMs, untilMs);
+    if (untilMs - begunMs < worthMs || untilMs - announcedMs < worthMs) return;
+    announcedMs = untilMs;
+    const time = new Date(untilMs).toISOString().slice(11, 19);
+    const what = `${verb} ${resource} is sent again at ${time} UTC, in ${durationText(pauseMs)}`;
+    stderr.write(`${stderr.isTTY === true ? eraseLine : ''}${reasonOf(error)}; ${what}\n`);
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return `The API server cannot be reached (${foreign((error as Error).message)})`;
+  const { code, retryAfterS, message } = error;
+  return `The API server responds ${code} (${foreign(message)}) and asks for a pause of ${retryAfterS} s`;
+}
+
+/** In one line: a proxy may send a page of HTML. */
+function foreign(text: string): string {
+  return printable(shortValue(text));
+}
+
+/**
+ * The configuration with which the sidecar would run for these arguments.
+ *
+ * @param options.words - how many arguments that are no flags the subcommand reads itself. Default 0.
+ * @throws {ExitError} as the sidecar, and {RangeError} for a further word.
+ */
+export function sidecarConfig(
+  { program, environment }: SubcommandCall,
+  args: readonly string[],
+  { words = 0 }: { words?: number } = {},
+): Config {
+  const parsed = parseFlags(program, args);
+  if (parsed.kind === 'help') throw new RangeError('help is --help');
+  const { values, given } = parsed;
+  const unexpected = meantWords(args)[words];
+  if (unexpected !== undefined) throw new RangeError(`unexpected argument ${JSON.stringify(unexpected)}`);
+  const { gates } = applyFeatureGates(values['feature-gates']);
+  return buildConfig({
+    argv0: program,
+    values,
+    given,
+    environment,
+    logging: checkLogging(values),
+    featureGates: gates,
+  });
 }

@@ -1,13 +1,38 @@
-import { helpText } from './command.ts';
-import { buildConfig, checkNodeName, type Config, type Environment } from './config.ts';
-import { checkConfig } from './config-checks.ts';
 import { ExitError } from '../run/exit.ts';
-import { CommandLineError } from './command-line-exit.ts';
+import { checkConfig } from './config-checks.ts';
+import { buildConfig, checkNodeName, type Config, type Environment } from './config.ts';
 import { applyFeatureGates, type Notice } from './feature-gates.ts';
-import type { LoggingConfig } from './logging.ts';
-import { checkLogging } from './logging-flags.ts';
-import { parseFlags } from './parse-flags.ts';
+import { singleLine } from './log-lines.ts';
+import { checkLogging, type LoggingConfig, type ProcessLogger } from './logging.ts';
+import { helpText, parseFlags } from './parse-flags.ts';
 import { subcommandHelp } from './subcommands.ts';
+
+/** The exit of a process whose command line cannot be used. */
+export class CommandLineError extends ExitError {
+  override readonly name = 'CommandLineError';
+  /** The requested logging; null where its flags could not be parsed. */
+  readonly logging: LoggingConfig | null;
+
+  constructor(problem: ExitError, logging: LoggingConfig | null) {
+    super(problem.line, problem);
+    this.logging = logging;
+  }
+}
+
+/**
+ * Prints the last line of a process and returns its exit code.
+ *
+ * @param options.writeError - writes text to stderr, at once.
+ */
+export function reportExit(
+  error: ExitError,
+  options: { logger: ProcessLogger; writeError: (text: string) => void },
+): number {
+  if (error.line === '') return error.code;
+  if (error.severity === 'plain') options.writeError(`${singleLine(error.line)}\n`);
+  else options.logger.lastLine(error.severity, error.line, error.fields);
+  return error.code;
+}
 
 /** What a command line asks for. */
 export type ParsedCommandLine =
@@ -17,7 +42,7 @@ export type ParsedCommandLine =
   | { readonly kind: 'print'; readonly stream: 'stdout' | 'stderr'; readonly text: string };
 
 /** Everything that decides what a process does. */
-export interface CommandLineInput {
+interface CommandLineInput {
   /** The name of the program as it was called, for help and version. */
   readonly argv0: string;
   /** The arguments behind it. */

@@ -3,7 +3,7 @@ import { parseListenAddress } from '../diagnostics/listen-address.ts';
 import { checkPaths } from '../diagnostics/paths.ts';
 import { httpFailure } from '../run/endpoint.ts';
 import type { Config, HttpConfig, LeaderElectionConfig } from './config.ts';
-import { panicExit } from './command-line-exit.ts';
+import { panicExit } from '../run/exit.ts';
 import type { Notice } from './feature-gates.ts';
 
 /** How far a wait between renewals may be stretched at random. */

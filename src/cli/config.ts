@@ -33,7 +33,7 @@ export interface KubernetesConfig {
 }
 
 /** How volumes are named, made and retried. */
-export interface ProvisioningConfig {
+interface ProvisioningConfig {
   readonly volumeNamePrefix: string;
   /** Characters of the UID to keep, -1 for all; other values from outside 0 to 32 fail each claim. */
   readonly volumeNameUuidLength: number;
@@ -65,7 +65,7 @@ export interface CapacityConfig {
 }
 
 /** Deployment beside the driver on each node. */
-export interface NodeDeploymentConfig {
+interface NodeDeploymentConfig {
   readonly nodeName: string;
   readonly immediateBinding: boolean;
   readonly baseDelayMs: number;
@@ -83,7 +83,7 @@ export interface LeaderElectionConfig {
 }
 
 /** The Leases in which volumes in progress are recorded. */
-export interface IntentJournalConfig {
+interface IntentJournalConfig {
   /** That of the Lease of the leader election, also without it. */
   readonly namespace: string;
   /** The Pod's, where a flag names another one: the journal is there without the flag. */
@@ -125,7 +125,7 @@ export interface Config {
 }
 
 /** What `buildConfig` starts from: everything before it has been checked. */
-export interface ConfigInput {
+interface ConfigInput {
   readonly argv0: string;
   readonly values: FlagValues;
   readonly given: ReadonlySet<FlagName>;

@@ -33,7 +33,7 @@ export const flagGroups = {
   general: 'General',
 } as const;
 
-export type FlagGroup = keyof typeof flagGroups;
+type FlagGroup = keyof typeof flagGroups;
 
 /** One flag. */
 export interface FlagSpec {

@@ -1,13 +1,20 @@
 /** The arguments of `csi-provisioner journal`: an action, a few flags of its own, and those of the sidecar. */
-import { meantWords } from './argument-steps.ts';
-import { durationOf, namespacedNameOf, outputOf, readValues } from './argument-values.ts';
+import { meantWords } from './parse-flags.ts';
+import {
+  durationOf,
+  namespacedNameOf,
+  outputOf,
+  readArguments,
+  readValues,
+  type SubcommandCall,
+  subcommandParser,
+} from './subcommand-call.ts';
 import type { Config } from './config.ts';
-import { sidecarConfig } from './sidecar-config.ts';
-import { readArguments, type SubcommandCall, subcommandParser } from './subcommand-call.ts';
+import { sidecarConfig } from './cluster-connection.ts';
 
 const actions = ['list', 'drain', 'discard', 'adopt'] as const;
 
-export type JournalAction = (typeof actions)[number];
+type JournalAction = (typeof actions)[number];
 
 export interface JournalArguments {
   action: JournalAction;

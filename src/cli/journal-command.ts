@@ -1,9 +1,11 @@
 /** `csi-provisioner journal`: what the intent journal holds, and what an operator may have the sidecar do with it. */
 import { randomUUID } from 'node:crypto';
+import { CannotReadError } from '../audit/cannot-read-error.ts';
+import { ageText } from '../base/age-text.ts';
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
 import type { Progress } from '../base/progress.ts';
-import { CannotReadError } from '../audit/cannot-read-error.ts';
+import { textTable } from '../base/text-table.ts';
 import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
@@ -15,17 +17,21 @@ import {
   moveRecord,
   readSilentJournal,
 } from '../provision/intent-journal/edit-journal.ts';
-import { isStuck, type ReadJournal, readJournal } from '../provision/intent-journal/read-journal.ts';
+import type { IntentPhase, StuckReason } from '../provision/intent-journal/intent-record.ts';
+import {
+  isStuck,
+  type ReadJournal,
+  readJournal,
+  recordState,
+  type StoredRecord,
+} from '../provision/intent-journal/read-journal.ts';
 import type { JournalLocation } from '../provision/intent-journal/shard-storage.ts';
 import { auditedDriver, auditLogger } from './audited-driver.ts';
 import { connectAsSidecar } from './cluster-connection.ts';
-import { isAgreedTo } from './confirmation.ts';
 import { type JournalArguments, journalArguments } from './journal-arguments.ts';
-import { journalText, listedRecord } from './journal-report.ts';
 import { fieldManager } from './kubernetes.ts';
 import { journalObjects } from './sidecar-journal.ts';
-import { stderrProgress } from './stderr-progress.ts';
-import { type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
+import { isAgreedTo, stderrProgress, type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
 
 const codes = { done: 0, usage: 1, left: 2, failed: 3 } as const;
 
@@ -218,4 +224,59 @@ function drainedText({ records, missing }: ReadJournal, open: number): string {
   if (records.length === 0) return `The journal is empty, and no new volume is begun. ${end}`;
   if (open === 0) return `What is left is stuck, and no new volume is begun. ${end}`;
   return `${open} records are still open: does a sidecar run, and does its driver respond? No new volume is begun. ${end}`;
+}
+
+/** One record, for programs. */
+export interface ListedRecord {
+  /** `namespace/name`. */
+  claim: string;
+  uid: string;
+  volume: string;
+  handle?: string;
+  /** An operator has to decide about a record in the phase `stuck`. */
+  phase: IntentPhase;
+  /** Why it is stuck. */
+  reason?: StuckReason;
+  /** RFC 3339. */
+  createdAt: string;
+  waitsFor: string;
+}
+
+function listedRecord(stored: StoredRecord): ListedRecord {
+  const { claim, volume, handle, createdAt } = stored.record;
+  const { phase, reason, waitsFor } = recordState(stored);
+  return {
+    claim: `${claim.namespace}/${claim.name}`,
+    uid: claim.uid,
+    volume: volume.name,
+    ...(handle !== undefined && { handle }),
+    phase,
+    ...(reason !== undefined && { reason }),
+    createdAt,
+    waitsFor,
+  };
+}
+
+const headings = ['CLAIM', 'UID', 'VOLUME', 'PHASE', 'AGE', 'WAITS FOR'];
+
+/** For people: a table, what could not be read, and a summary. */
+function journalText(journal: ReadJournal, { place, wallMs }: { place: string; wallMs: number }): string {
+  const { records, unreadable, drain } = journal;
+  const listed = records.map(listedRecord);
+  const rows = listed.map(({ claim, uid, volume, phase, reason, createdAt, waitsFor }) => {
+    const age = ageText(wallMs - Date.parse(createdAt));
+    return [claim, uid, volume, phase, age, reason === undefined ? waitsFor : `${reason}: ${waitsFor}`].map(printable);
+  });
+  const count = listed.filter(({ phase }) => phase === 'stuck').length;
+  const parts = [
+    `open records: ${records.length}`,
+    ...(count > 0 ? [`of which are stuck: ${count}`] : []),
+    ...(drain === '' ? [] : [`drained since ${printable(drain)}: no new volume is begun`]),
+  ];
+  return [
+    ...(rows.length > 0 ? [...textTable([headings, ...rows]), ''] : []),
+    ...unreadable.map((each) => `Not readable: ${printable(each)}.`),
+    `${place}: ${parts.join('; ')}.`,
+    '',
+  ].join('\n');
 }

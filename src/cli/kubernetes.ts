@@ -11,12 +11,12 @@ import { TokenBucket } from '../kube/client/token-bucket.ts';
 import { Transport, type TransportOptions } from '../kube/client/transport.ts';
 import type { Config, KubernetesConfig, RateLimit } from './config.ts';
 import { fatalExit } from '../run/exit.ts';
-import { version } from './version.ts';
+import { version } from './program.ts';
 
 /** What the API server records as the author of the sidecar's writes. */
 export const fieldManager = 'csi-provisioner';
 
-export interface KubernetesOptions {
+interface KubernetesOptions {
   config: KubernetesConfig;
   argv0: string;
   environment: Record<string, string | undefined>;

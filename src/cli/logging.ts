@@ -1,8 +1,17 @@
+import { formatGoDuration } from '../base/go-duration.ts';
+import { goQuote } from '../base/go-quote.ts';
 import type { Logger } from '../base/logger.ts';
 import { writeStandardError } from '../base/standard-error.ts';
-import { jsonLine } from './json-line.ts';
-import { klogLine, type KlogLineOptions } from './klog-line.ts';
-import { type LogRecord, type LogRecordLevel, printableFields } from './log-record.ts';
+import { failureExit } from '../run/exit.ts';
+import type { FlagValues } from './flags.ts';
+import {
+  jsonLine,
+  klogLine,
+  type KlogLineOptions,
+  type LogRecord,
+  type LogRecordLevel,
+  printableFields,
+} from './log-lines.ts';
 
 /** The values of `--logging-format` and `-v`. */
 export interface LoggingConfig {
@@ -12,7 +21,7 @@ export interface LoggingConfig {
 }
 
 /** What takes the finished lines. Each `write` is one whole line with its line break. */
-export interface LogSink {
+interface LogSink {
   write(line: string): void;
 }
 
@@ -36,7 +45,7 @@ const shownFrom: Readonly<Record<LogRecordLevel, number>> = {
  * Standard error. The lines of one iteration of the event loop are written together, synchronously, and what is left when
  * the process ends or crashes: none is lost save to SIGKILL.
  */
-export function standardError(): LogSink {
+function standardError(): LogSink {
   let waiting = '';
   const flush = (): void => {
     const lines = waiting;
@@ -153,4 +162,43 @@ function callerOfLogger(): string {
   Error.stackTraceLimit = before;
   const frame = /([^/\\(]+[/\\])?([^/\\(]+):(\d+):\d+\)?$/.exec(holder.stack ?? '');
   return frame === null ? 'unknown:0' : `${frame[1] ?? ''}${frame[2] ?? ''}:${frame[3] ?? '0'}`;
+}
+
+/**
+ * Checks the logging flags together. Some exist only to be accepted at their defaults, as in the original, whose
+ * gate for them cannot be switched on.
+ *
+ * @throws {ExitError} code 1 that names every problem.
+ */
+export function checkLogging(values: FlagValues): LoggingConfig {
+  const format = values['logging-format'];
+  const problems = [
+    ...(format === 'text' || format === 'json'
+      ? []
+      : [`format: Invalid value: ${goQuote(format)}: Unsupported log format`]),
+    ...(values['log-flush-frequency'] > 0n
+      ? []
+      : [
+          `flushFrequency: Invalid value: "${formatGoDuration(values['log-flush-frequency'])}": Must be greater than zero`,
+        ]),
+    ...(values.vmodule.length > 0 && format !== '' && format !== 'text'
+      ? ['vmodule: Forbidden: Only supported for text log format']
+      : []),
+    ...disabledOptions(values),
+  ];
+  if ((format === 'text' || format === 'json') && problems.length === 0) return { format, verbosity: values.v };
+  const err = problems.length === 1 ? (problems[0] ?? '') : `[${problems.join(', ')}]`;
+  throw failureExit('LoggingConfiguration is invalid', { err });
+}
+
+function disabledOptions(values: FlagValues): string[] {
+  const disabled = {
+    'text.splitStream': values['log-text-split-stream'],
+    'text.infoBufferSize': values['log-text-info-buffer-size'] !== 0n,
+    'json.splitStream': values['log-json-split-stream'],
+    'json.infoBufferSize': values['log-json-info-buffer-size'] !== 0n,
+  };
+  return Object.entries(disabled)
+    .filter(([, asked]) => asked)
+    .map(([option]) => `options.${option}: Forbidden: Feature LoggingAlphaOptions is disabled`);
 }

@@ -1,15 +1,14 @@
 /** The edge of the process: arguments, environment and signals in, exit code out; nothing else. */
 import { writeSync } from 'node:fs';
 import { systemClock } from '../base/clock.ts';
-import { parseCommandLine } from './command-line.ts';
+import { CommandLineError, parseCommandLine, reportExit } from './command-line.ts';
 import { ExitError, exitCodes } from '../run/exit.ts';
 import { listenForShutdown } from '../run/shutdown.ts';
-import { CommandLineError, reportExit } from './command-line-exit.ts';
 import { createLogger, type LoggingConfig, type ProcessLogger } from './logging.ts';
 import { runSidecar } from './run.ts';
-import { type FoundSubcommand, runSubcommand } from './run-subcommand.ts';
+import { type FoundSubcommand, runSubcommand } from './subcommand-call.ts';
 import { findSubcommand, withHelpFlag } from './subcommands.ts';
-import { version } from './version.ts';
+import { version } from './program.ts';
 
 /** Runs the program; resolves at its end, with `process.exitCode` set. To be called once. */
 export async function main(): Promise<void> {

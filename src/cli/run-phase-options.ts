@@ -30,7 +30,7 @@ import type { Shutdown } from '../run/shutdown.ts';
 import type { CauseMetrics } from './status/cause-metrics.ts';
 import type { SidecarStatus } from './status/sidecar-status.ts';
 
-export interface RunPhaseMetrics {
+interface RunPhaseMetrics {
   claimBudget: ClaimBudget;
   controller: ControllerMetrics;
   queues: Record<'claims' | 'volumes' | 'unsavedpvs', WorkQueueMetrics>;

@@ -25,12 +25,12 @@ import { controllerMetrics } from './run-phase-options.ts';
 import { CauseMetrics } from './status/cause-metrics.ts';
 import { SidecarStatus } from './status/sidecar-status.ts';
 import { startTraces } from './traces/start-traces.ts';
-import { version } from './version.ts';
+import { version } from './program.ts';
 
 /** Max size of a response where the driver is asked for its volumes: some give all of them at once, in bytes. */
 const maxListBytes = 64 * 1024 * 1024;
 
-export interface SidecarOptions {
+interface SidecarOptions {
   config: Config;
   environment: Record<string, string | undefined>;
   shutdown: Shutdown;

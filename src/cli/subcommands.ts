@@ -2,10 +2,9 @@
 import path from 'node:path';
 import { editDistance } from '../base/edit-distance.ts';
 import { goQuote } from '../base/go-quote.ts';
-import { argumentSteps } from './argument-steps.ts';
-import { usageExit } from './command-line-exit.ts';
-import type { FoundSubcommand } from './run-subcommand.ts';
-import type { Subcommand } from './subcommand-call.ts';
+import { argumentSteps } from './parse-flags.ts';
+import { usageExit } from '../run/exit.ts';
+import type { FoundSubcommand, Subcommand } from './subcommand-call.ts';
 import { auditVolumes } from './audit-command.ts';
 import { manageJournal } from './journal-command.ts';
 import { preflight } from './preflight/preflight-command.ts';

@@ -1,20 +1,21 @@
 /** `csi-provisioner why`: arguments, output and exit code around an explanation. */
+import { isDeepStrictEqual } from 'node:util';
 import { Option } from 'commander';
 import { systemClock } from '../base/clock.ts';
+import { silentLogger } from '../base/logger.ts';
+import { secretReference } from '../csi/secrets/secret-reference.ts';
 import { ClusterReader } from '../explain/cluster-reader.ts';
 import { explainClaim } from '../explain/explain-claim.ts';
 import { explainVolume } from '../explain/explain-volume.ts';
-import { type Explanation, exitCodeOf } from '../explain/explanation.ts';
 import { explanationLine, explanationText } from '../explain/explanation-text.ts';
+import { exitCodeOf, type Explanation } from '../explain/explanation.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import type { RequestObservation } from '../kube/client/request.ts';
-import { meantWords } from './argument-steps.ts';
-import { readValues } from './argument-values.ts';
-import { claimSecret } from './claim-secret.ts';
+import type { PersistentVolumeClaim, SecretReference, StorageClass } from '../provision/objects.ts';
 import { connectCluster, type ConnectionFlags } from './cluster-connection.ts';
 import { fieldManager } from './kubernetes.ts';
-import { parseFlags } from './parse-flags.ts';
-import { readArguments, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
+import { meantWords, parseFlags } from './parse-flags.ts';
+import { readArguments, readValues, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
 
 /** The exit code when the state cannot be determined. */
 const usageCode = exitCodeOf.unknown;
@@ -164,4 +165,19 @@ function write(explanation: Explanation, { output }: WhyFlags, { program, stdout
   }
   const colour = stdout.isTTY === true && (environment['NO_COLOR'] ?? '') === '';
   stdout.write(explanationText(asCalled(explanation, program), { colour, columns: stdout.columns }));
+}
+
+/**
+ * The Secret that the driver gets with `CreateVolume`: as the sidecar finds it, as far as the cluster shows it. What flags of the sidecar decide is not in the cluster: a name that a template makes of the
+ * volume's name counts as none.
+ *
+ * @throws {Error} for parameters that name no Secret, which the sidecar records as an event.
+ */
+export function claimSecret(storageClass: StorageClass, claim: PersistentVolumeClaim): SecretReference | undefined {
+  const { namespace = '', name, annotations } = claim.metadata;
+  const [one, other] = ['one', 'other'].map((volumeName) => {
+    const context = { volumeName, claim: { namespace, name, annotations } };
+    return secretReference('provisioner', storageClass.parameters ?? {}, context, silentLogger);
+  });
+  return isDeepStrictEqual(one, other) ? one : undefined;
 }

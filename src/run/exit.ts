@@ -36,3 +36,13 @@ export function fatalExit(line: string, cause?: unknown): ExitError {
 export function failureExit(line: string, fields: object = {}, cause?: unknown): ExitError {
   return new ExitError(line, { code: exitCodes.failure, severity: 'error', fields, cause });
 }
+
+/** Exit 2 for a command line that cannot be read. */
+export function usageExit(line: string, cause?: unknown): ExitError {
+  return new ExitError(line, { code: exitCodes.usage, severity: 'plain', cause });
+}
+
+/** Exit 2 for values that can never work, where the Go sidecar panics. */
+export function panicExit(line: string, cause?: unknown): ExitError {
+  return new ExitError(`panic: ${line}`, { code: exitCodes.usage, severity: 'plain', cause });
+}

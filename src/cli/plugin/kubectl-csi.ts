@@ -7,9 +7,9 @@ import { KubeClient } from '../../kube/client/kube-client.ts';
 import { manageJournal } from '../journal-command.ts';
 import { connectCluster } from '../cluster-connection.ts';
 import { preflight } from '../preflight/preflight-command.ts';
-import { argumentSteps, canonicalFlags } from '../argument-steps.ts';
+import { argumentSteps, canonicalFlags } from '../parse-flags.ts';
 import { fieldManager } from '../kubernetes.ts';
-import { programInImage } from '../program-in-image.ts';
+import { programInImage } from '../program.ts';
 import {
   type Subcommand,
   type SubcommandCall,

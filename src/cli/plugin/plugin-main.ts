@@ -1,6 +1,6 @@
 /** Where the kubectl plugin starts. */
-import { runSubcommand } from '../run-subcommand.ts';
-import { version } from '../version.ts';
+import { runSubcommand } from '../subcommand-call.ts';
+import { version } from '../program.ts';
 import { commands, program } from './kubectl-csi.ts';
 
 const usageCode = 1;

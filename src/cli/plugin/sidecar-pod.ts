@@ -6,7 +6,7 @@ import { csiDrivers, pods } from '../../explain/cluster-objects.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { leaseName } from '../../run/lease-name.ts';
-import { expandVariables } from '../expand-variables.ts';
+import { expandVariables } from '../preflight/find-sidecars.ts';
 
 interface Container {
   name: string;

@@ -2,16 +2,21 @@
 import { CsiAddressError, csiTarget } from '../../csi/csi-address.ts';
 import { isLabelName, isSubdomainName } from '../../kube/object-name.ts';
 import { ExitError } from '../../run/exit.ts';
-import { argumentSteps } from '../argument-steps.ts';
+import { argumentSteps, parseFlags } from '../parse-flags.ts';
 import { checkConfig } from '../config-checks.ts';
 import { buildConfig, type Config, type Environment } from '../config.ts';
-import { expandVariables } from '../expand-variables.ts';
+import {
+  type Container,
+  expandVariables,
+  goRelease,
+  type GoRelease,
+  type SidecarContainer,
+  type Workload,
+} from './find-sidecars.ts';
 import { applyFeatureGates, type Notice } from '../feature-gates.ts';
 import type { FlagName, FlagValues } from '../flags.ts';
-import { checkLogging } from '../logging-flags.ts';
-import { parseFlags } from '../parse-flags.ts';
+import { checkLogging } from '../logging.ts';
 import { Access, type Account, isSameNamespace, type Namespace } from './access.ts';
-import { type Container, goRelease, type GoRelease, type SidecarContainer, type Workload } from './find-sidecars.ts';
 import { type Manifest, notName } from './manifest.ts';
 
 export interface SidecarFacts {

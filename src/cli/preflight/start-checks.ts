@@ -2,7 +2,7 @@
 import { nameList } from '../../base/name-list.ts';
 import { healthPath, livePath, readyPath } from '../../diagnostics/paths.ts';
 import type { HttpConfig } from '../config.ts';
-import { programInImage } from '../program-in-image.ts';
+import { programInImage } from '../program.ts';
 import type { Fields } from './manifest.ts';
 import type { Check, Found } from './preflight-finding.ts';
 import type { SidecarFacts } from './sidecar-facts.ts';

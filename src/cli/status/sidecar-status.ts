@@ -21,7 +21,7 @@ import type { ClaimProgress } from '../../provision/claim/claim-progress.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { Health } from '../../run/health.ts';
 import type { Config } from '../config.ts';
-import { version } from '../version.ts';
+import { version } from '../program.ts';
 import { ApiServerResponses } from './api-server-responses.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
 import type { ClusterMisfits } from './cluster-misfits.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from '../../base/logger.ts';
 import { trustSystemCertificates } from '../../base/system-trust.ts';
-import { version } from '../version.ts';
+import { version } from '../program.ts';
 import type { OtlpTraces } from './otlp-traces.ts';
 import { tracesConfig, TracesConfigError } from './traces-config.ts';
 

@@ -1,7 +1,7 @@
 /** The sandbox's API server with objects as a cluster would have them, and the explanations of `why` over HTTP. */
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { claimSecret } from '../../../src/cli/claim-secret.ts';
+import { claimSecret } from '../../../src/cli/why.ts';
 import { ClusterReader } from '../../../src/explain/cluster-reader.ts';
 import { explainClaim } from '../../../src/explain/explain-claim.ts';
 import { explainVolume } from '../../../src/explain/explain-volume.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { SuiteContext, TestContext } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { claimSecret } from '../../../src/cli/claim-secret.ts';
+import { claimSecret } from '../../../src/cli/why.ts';
 import { ClusterReader } from '../../../src/explain/cluster-reader.ts';
 import { explainClaim } from '../../../src/explain/explain-claim.ts';
 import { explainVolume } from '../../../src/explain/explain-volume.ts';

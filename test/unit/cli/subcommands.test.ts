@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PassThrough, Writable } from 'node:stream';
-import { SubcommandError } from '../../../src/cli/subcommand-call.ts';
-import { runSubcommand } from '../../../src/cli/run-subcommand.ts';
+import { runSubcommand, SubcommandError } from '../../../src/cli/subcommand-call.ts';
 import { findSubcommand, subcommandHelp } from '../../../src/cli/subcommands.ts';
 
 describe('findSubcommand', () => {

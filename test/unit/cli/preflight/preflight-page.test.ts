@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { neededRights, type RightsFeature, rightsFeatures } from '../../../../src/cli/preflight/needed-rights.ts';
 import { findingNames } from '../../../../src/cli/preflight/preflight-finding.ts';
 import { parseDocuments } from '../../../../src/cli/preflight/read-manifests.ts';
-import { programInImage } from '../../../../src/cli/program-in-image.ts';
+import { programInImage } from '../../../../src/cli/program.ts';
 
 const root = path.join(import.meta.dirname, '../../../..');
 const read = (name: string): string => readFileSync(path.join(root, name), 'utf8');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseGoFloat, parseGoInt, parseGoUint } from '../../../src/cli/go-numbers.ts';
+import { parseGoFloat, parseGoInt, parseGoUint } from '../../../src/cli/parse-value.ts';
 
 describe('parseGoInt', () => {
   const accepted: [string, number][] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
-import { auditArguments, type AuditArguments } from '../../../src/cli/audit-arguments.ts';
+import { auditArguments, type AuditArguments } from '../../../src/cli/audit-command.ts';
 import { SubcommandError } from '../../../src/cli/subcommand-call.ts';
 
 function read(...args: string[]): { parsed: AuditArguments | undefined; printed: string } {
