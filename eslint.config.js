@@ -23,7 +23,7 @@ export const floors = {
 /** Packages that belong to one floor: what knows no gRPC must not import it. */
 const packages = {
   base: ['@grpc/*', '@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
-  kube: ['@grpc/*', 'commander', '@opentelemetry/*'],
+  kube: ['@grpc/*', '@kubernetes/*', 'commander', '@opentelemetry/*'],
   provision: ['@grpc/*', '@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
   csi: ['@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],
   audit: ['@kubernetes/*', 'undici', 'commander', '@opentelemetry/*'],

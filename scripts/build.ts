@@ -107,15 +107,6 @@ const sandboxFilesInlined: Plugin = {
   },
 };
 
-/** A package that another one loads for something that we do not use of it, such as introspection on D-Bus. */
-const unusedOf = (name: string): Plugin => ({
-  name: `without-${name}`,
-  setup: (plugged) => {
-    plugged.onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: 'unused' }));
-    plugged.onLoad({ filter: /.*/, namespace: 'unused' }, () => ({ contents: 'module.exports = undefined;' }));
-  },
-});
-
 const common = {
   bundle: true,
   minifyWhitespace: true,
@@ -248,7 +239,7 @@ async function buildProvisioner(name: string, folder: string): Promise<string[]>
     entryPoints: [path.join(root, 'provisioners', folder, 'main.ts')],
     format: 'esm',
     banner: await commandBanner('src/check-node.ts'),
-    plugins: [callersInlined, thinnedPackages([]), unusedOf('xml2js'), builtinsRequired],
+    plugins: [callersInlined, thinnedPackages([]), builtinsRequired],
   });
 }
 

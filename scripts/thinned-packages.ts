@@ -5,18 +5,6 @@ import type { Plugin } from 'esbuild';
  * us and by each other. The build fails when somebody imports a name that is not among them.
  */
 const usedParts: Record<string, string> = {
-  undici: `import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
-    import connect from 'undici/lib/api/api-connect.js';
-    import request from 'undici/lib/api/api-request.js';
-    Object.assign(Dispatcher.prototype, { connect, request }); // undici's entry adds all its methods so; proxies need connect
-    export { default as buildConnector } from 'undici/lib/core/connect.js';
-    export { default as Agent } from 'undici/lib/dispatcher/agent.js';
-    export { default as Pool } from 'undici/lib/dispatcher/pool.js';
-    export { default as ProxyAgent } from 'undici/lib/dispatcher/proxy-agent.js';`,
-  'prom-client': `export { default as Counter } from 'prom-client/lib/counter.js';
-    export { default as Gauge } from 'prom-client/lib/gauge.js';
-    export { default as Histogram } from 'prom-client/lib/histogram.js';
-    export { default as Registry } from 'prom-client/lib/registry.js';`,
   // a client that dials unix sockets: no server, no DNS, no other load balancing than the one connection
   '@grpc/grpc-js': `import '@grpc/grpc-js/build/src/channel.js'; // first, as in the package: its files are in a circle
     import { setup as setupUnixSockets } from '@grpc/grpc-js/build/src/resolver-uds.js';
@@ -32,17 +20,6 @@ const usedParts: Record<string, string> = {
     setupUnixSockets();
     setupPickFirst();`,
   '@grpc/proto-loader': 'export const loadSync = undefined;', // imported by grpc-js's own diagnostic services
-  '@kubernetes/client-node': `export { KubeConfig } from '@kubernetes/client-node/dist/config.js';
-    export { load as loadYaml } from 'js-yaml';`,
-  // client-node makes agents and typed clients with these; we only take its configuration and credentials
-  './gen/index.js': 'export const createConfiguration = undefined, ServerConfiguration = undefined;',
-  './middleware.js': 'export const setHeaderMiddleware = undefined;',
-  'socks-proxy-agent': 'export const SocksProxyAgent = undefined;',
-  socks: 'export const SocksClient = undefined;',
-  hpagent: 'export const HttpProxyAgent = undefined, HttpsProxyAgent = undefined;',
-  // authentication providers that Kubernetes removed in 1.26 in favour of exec plugins
-  './azure_auth.js': 'export class AzureAuth { isAuthProvider() { return false; } }',
-  './gcp_auth.js': 'export class GoogleCloudPlatformAuth { isAuthProvider() { return false; } }',
 };
 
 /**
@@ -53,10 +30,9 @@ const usedParts: Record<string, string> = {
 export const thinnedPackages = (whole: readonly string[]): Plugin => ({
   name: 'thinned-packages',
   setup: (plugged) => {
-    plugged.onResolve({ filter: /.*/ }, ({ path: name, namespace, importer }) => {
-      const inClientNode = importer.includes('@kubernetes/client-node/dist/');
+    plugged.onResolve({ filter: /.*/ }, ({ path: name, namespace }) => {
       if (namespace === 'thinned' || usedParts[name] === undefined || whole.includes(name)) return undefined;
-      return name.startsWith('./') && !inClientNode ? undefined : { path: name, namespace: 'thinned' };
+      return { path: name, namespace: 'thinned' };
     });
     plugged.onLoad({ filter: /.*/, namespace: 'thinned' }, ({ path: name }) => ({
       contents: usedParts[name] ?? '',

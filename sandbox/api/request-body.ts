@@ -64,9 +64,9 @@ export async function parseObject(body: Buffer, contentType: string, accepted: r
 
 /** Loaded only when a client really sends YAML: kubectl does not. */
 async function parseYaml(text: string): Promise<unknown> {
-  const { loadYaml } = await import('@kubernetes/client-node');
+  const { load } = await import('js-yaml');
   try {
-    return loadYaml<unknown>(text);
+    return load(text);
   } catch (error) {
     throw unreadable(error);
   }

@@ -169,7 +169,7 @@ describe('the package', () => {
     for (const field of ['repository', 'homepage', 'bugs', 'license', 'engines']) assert.ok(manifest[field], field);
     for (const field of ['scripts', 'devDependencies', 'allowScripts']) assert.equal(manifest[field], undefined, field);
     const { dependencies } = manifest;
-    assert.deepEqual(Object.keys(dependencies), ['prom-client', 'undici', 'uuid']);
+    assert.deepEqual(Object.keys(dependencies), ['js-yaml', 'prom-client', 'undici', 'uuid']);
   });
 
   test('has nfs-subdir-external-provisioner, which says what it lacks', async () => {

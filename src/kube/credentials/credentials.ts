@@ -1,14 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { RequestOptions as HttpsOptions } from 'node:https';
 import { createSecureContext } from 'node:tls';
-import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { ExecPlugin, type ExecPluginConfig } from './exec-plugin.ts';
+import { ExecPlugin } from './exec-plugin.ts';
 import { KubeConfigError } from './kube-config-error.ts';
 import type { LoadedKubeConfig } from './kube-config.ts';
+import { OidcToken } from './oidc-token.ts';
 import type { RequestCredentials, RequestHeaders, TlsSettings } from '../client/request-credentials.ts';
 import { systemRoots } from '../client/system-roots.ts';
 
@@ -38,6 +37,7 @@ export class Credentials implements RequestCredentials {
   readonly #logger: Logger;
   #loaded: LoadedKubeConfig;
   #plugin: ExecPlugin | undefined;
+  #oidcToken: OidcToken | undefined;
   /** From the plugin, instead of certificate files. */
   #pluginPair: Pick<TlsSettings, 'cert' | 'key'> = {};
   #headers: RequestHeaders = {};
@@ -60,11 +60,12 @@ export class Credentials implements RequestCredentials {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.#loaded = options.load();
-    this.serverUrl = new URL(this.#loaded.config.getCurrentCluster()?.server ?? 'http://localhost');
+    this.serverUrl = new URL(this.#loaded.cluster.server);
     this.proxyUrl = this.#loaded.proxyUrl;
-    this.disableCompression = this.#loaded.disableCompression === true;
+    this.disableCompression = this.#loaded.cluster['disable-compression'] === true;
     if (this.#loaded.problem !== undefined) this.#logger.error({}, this.#loaded.problem);
     this.#plugin = this.#makePlugin();
+    this.#oidcToken = this.#makeOidcToken();
     this.#tls = this.#readTls();
     this.#tlsText = fingerprint(this.#tls);
     const nowMs = this.#clock.monotonicMs();
@@ -82,8 +83,8 @@ export class Credentials implements RequestCredentials {
    * default certificate authorities of the process.
    */
   get needsDefaultTrust(): boolean {
-    const user = this.#loaded.config.getCurrentUser();
-    return Boolean(user?.authProvider) || this.proxyUrl?.startsWith('https:') === true;
+    const { user } = this.#loaded;
+    return Boolean(user['auth-provider']) || this.proxyUrl?.startsWith('https:') === true;
   }
 
   /** The authentication headers; none for plain http, except to a loopback address. */
@@ -113,8 +114,9 @@ export class Credentials implements RequestCredentials {
     this.#generation++;
     this.#headersUntilMs = -Infinity;
     try {
-      this.#loaded = this.#load(); // a new KubeConfig forgets what client-node cached
-      this.#plugin = this.#makePlugin(); // and a new plugin has no credentials yet
+      this.#loaded = this.#load();
+      this.#plugin = this.#makePlugin(); // a new plugin has no credentials yet
+      this.#oidcToken = this.#makeOidcToken();
     } catch (error) {
       this.#logger.error({ err: error }, 'Credentials could not be read again, the old ones stay in use');
     }
@@ -122,35 +124,38 @@ export class Credentials implements RequestCredentials {
   }
 
   #makePlugin(): ExecPlugin | undefined {
-    const { config, environment } = this.#loaded;
-    const exec = config.getCurrentUser()?.exec as ExecPluginConfig | null | undefined;
-    if (exec === undefined || exec === null) return undefined;
-    const cluster = config.getCurrentCluster();
-    const ca = content(cluster?.caData, cluster?.caFile, 'certificate-authority');
+    const { cluster, user, environment } = this.#loaded;
+    if (!user.exec) return undefined;
+    const ca = content(cluster, 'certificate-authority');
     return new ExecPlugin({
-      config: exec,
+      config: user.exec,
       environment,
       clock: this.#clock,
       cluster: {
-        server: cluster?.server,
-        'tls-server-name': cluster?.tlsServerName,
-        'insecure-skip-tls-verify': cluster?.skipTLSVerify === true || undefined,
+        server: cluster.server,
+        'tls-server-name': cluster['tls-server-name'],
+        'insecure-skip-tls-verify': cluster['insecure-skip-tls-verify'] === true || undefined,
         'certificate-authority-data': ca?.toString('base64'),
-        'proxy-url': cluster?.proxyUrl,
+        'proxy-url': cluster['proxy-url'],
       },
     });
   }
 
+  #makeOidcToken(): OidcToken | undefined {
+    const provider = this.#loaded.user['auth-provider'];
+    return provider?.name === 'oidc' ? new OidcToken(provider.config ?? {}, this.#clock) : undefined;
+  }
+
   async #loadHeaders(): Promise<RequestHeaders> {
-    const { config, tokenFile } = this.#loaded;
-    const user = config.getCurrentUser();
+    const { user } = this.#loaded;
     const headers = this.#impersonation();
     let lifeMs = tokenFileLifeMs;
-    if (tokenFile !== undefined) {
-      headers['authorization'] = await this.#tokenFromFile(tokenFile);
-    } else if (user?.token) {
+    const providedFile = user['auth-provider']?.config?.['tokenFile'];
+    if (user.tokenFile) {
+      headers['authorization'] = await this.#tokenFromFile(user.tokenFile);
+    } else if (user.token) {
       headers['authorization'] = `Bearer ${user.token}`;
-    } else if (user?.username) {
+    } else if (user.username) {
       const pair = `${user.username}:${user.password ?? ''}`;
       headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`;
     } else if (this.#plugin !== undefined) {
@@ -158,12 +163,12 @@ export class Credentials implements RequestCredentials {
       const { token, certificate, key } = await this.#plugin.credential();
       if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
       this.#usePair(certificate, key);
-    } else if (user?.authProvider) {
+    } else if (providedFile) {
+      headers['authorization'] = await this.#tokenFromFile(providedFile);
+    } else if (this.#oidcToken !== undefined) {
       lifeMs = pluginHeaderLifeMs;
-      const options: HttpsOptions = {};
-      await withoutProxy(config).applyToHTTPSOptions(options);
-      const authorization = (options.headers as Record<string, string> | undefined)?.['Authorization'];
-      if (authorization !== undefined) headers['authorization'] = authorization;
+      const token = await this.#oidcToken.token();
+      if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
     }
     this.#headers = headers;
     this.#headersUntilMs = this.#clock.monotonicMs() + lifeMs;
@@ -171,13 +176,12 @@ export class Credentials implements RequestCredentials {
   }
 
   #impersonation(): RequestHeaders {
-    const as = this.#loaded.config.getCurrentUser()?.impersonateUser;
+    const { as, 'as-groups': groups, 'as-uid': uid, 'as-user-extra': extra } = this.#loaded.user;
     if (!as) return {};
-    const { groups = [], uid, extra = {} } = this.#loaded.impersonate ?? {};
     const headers: RequestHeaders = { 'impersonate-user': as };
-    if (groups.length > 0) headers['impersonate-group'] = [...groups];
-    if (uid !== undefined) headers['impersonate-uid'] = uid;
-    for (const [key, values] of Object.entries(extra)) {
+    if (groups?.length) headers['impersonate-group'] = [...groups];
+    if (uid) headers['impersonate-uid'] = uid;
+    for (const [key, values] of Object.entries(extra ?? {})) {
       headers[`impersonate-extra-${encodeURIComponent(key.toLowerCase())}`] = [...values];
     }
     return headers;
@@ -236,33 +240,22 @@ export class Credentials implements RequestCredentials {
   }
 
   #readTls(): TlsSettings {
-    const { config } = this.#loaded;
-    const cluster = config.getCurrentCluster();
-    const user = config.getCurrentUser();
+    const { cluster, user } = this.#loaded;
     const tls: TlsSettings = {};
-    const ca = content(cluster?.caData, cluster?.caFile, 'certificate-authority');
-    const cert = content(user?.certData, user?.certFile, 'client-certificate');
-    const key = content(user?.keyData, user?.keyFile, 'client-key');
+    const ca = content(cluster, 'certificate-authority');
+    const cert = content(user, 'client-certificate');
+    const key = content(user, 'client-key');
     if (ca !== undefined) tls.ca = ca;
-    else if (this.serverUrl.protocol === 'https:' && cluster?.skipTLSVerify !== true) {
+    else if (this.serverUrl.protocol === 'https:' && cluster['insecure-skip-tls-verify'] !== true) {
       this.#systemRoots ??= systemRoots(this.#loaded.environment);
       if (this.#systemRoots !== undefined) tls.ca = this.#systemRoots;
     }
     if (cert !== undefined) tls.cert = cert;
     if (key !== undefined) tls.key = key;
-    if (cluster?.tlsServerName !== undefined) tls.servername = cluster.tlsServerName;
-    if (cluster?.skipTLSVerify === true) tls.rejectUnauthorized = false;
+    if (cluster['tls-server-name'] !== undefined) tls.servername = cluster['tls-server-name'];
+    if (cluster['insecure-skip-tls-verify'] === true) tls.rejectUnauthorized = false;
     return { ...tls, ...this.#pluginPair };
   }
-}
-
-/** The same credentials, for client-node to apply: the transport handles connections and proxies. */
-function withoutProxy(config: KubeConfig): KubeConfig {
-  const cluster = config.getCurrentCluster();
-  if (cluster?.proxyUrl === undefined && cluster?.server.startsWith('http:') !== true) return config;
-  const { proxyUrl: _proxy, ...direct } = cluster;
-  config.clusters = [{ ...direct, skipTLSVerify: direct.skipTLSVerify || direct.server.startsWith('http:') }];
-  return config;
 }
 
 /** @throws {Error} when a file is empty or half written, or the key belongs to another certificate. */
@@ -272,8 +265,13 @@ function checkUsable(tls: TlsSettings): void {
 }
 
 /** Inline base64 data wins over the file form. @throws {KubeConfigError} for a file that cannot be read. */
-function content(data: string | undefined, file: string | undefined, field: string): Buffer | undefined {
-  if (data) return Buffer.from(data, 'base64'); // client-node gives null where a user has no fields at all
+function content<Field extends string>(
+  fields: Readonly<Partial<Record<Field | `${Field}-data`, string>>>,
+  field: Field,
+): Buffer | undefined {
+  const data: string | undefined = fields[`${field}-data`];
+  const file: string | undefined = fields[field];
+  if (data) return Buffer.from(data, 'base64');
   if (!file) return undefined;
   try {
     return readFileSync(file);

@@ -1,40 +1,72 @@
 /** Kubeconfig files, one or several that are merged (Kubernetes page "Organizing Cluster Access Using kubeconfig Files"). */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
 import { boolYaml11Tag, CORE_SCHEMA, load, mergeTag } from 'js-yaml';
+import type { ExecPluginConfig } from './exec-plugin.ts';
 import { KubeConfigError } from './kube-config-error.ts';
 
-/** A cluster or user as it is written: client-node ignores some of the fields. */
-export interface RawEntry<Fields> {
-  readonly fields: Partial<Fields>;
-  /** The file that it is in; its relative paths start at the folder of that file. */
+/** `clusters[].cluster` of a kubeconfig. Paths are absolute. */
+export interface Cluster {
+  server: string;
+  'certificate-authority'?: string;
+  'certificate-authority-data'?: string;
+  'insecure-skip-tls-verify'?: boolean;
+  'tls-server-name'?: string;
+  'proxy-url'?: string;
+  'disable-compression'?: boolean;
+}
+
+/** `users[].user` of a kubeconfig. Paths are absolute. */
+export interface User {
+  token?: string;
+  tokenFile?: string;
+  username?: string;
+  password?: string;
+  'client-certificate'?: string;
+  'client-certificate-data'?: string;
+  'client-key'?: string;
+  'client-key-data'?: string;
+  as?: string;
+  'as-groups'?: string[];
+  'as-uid'?: string;
+  'as-user-extra'?: Record<string, string[]>;
+  exec?: ExecPluginConfig | null;
+  'auth-provider'?: AuthProvider | null;
+}
+
+export interface AuthProvider {
+  name?: string;
+  config?: Record<string, string> | null;
+}
+
+/** `contexts[].context` of a kubeconfig. */
+export interface Context {
+  cluster: string;
+  user?: string;
+  namespace?: string;
+}
+
+/** An entry of a list, with the file that it is in. */
+export interface Entry<Fields> {
+  readonly name: string;
+  readonly fields: Fields;
   readonly file: string;
 }
 
 /** What the files say together: of each name, the first file that has it. */
 export interface KubeconfigFiles {
-  readonly config: KubeConfig;
+  readonly clusters: ReadonlyMap<string, Entry<Cluster>>;
+  readonly users: ReadonlyMap<string, Entry<User>>;
+  readonly contexts: ReadonlyMap<string, Entry<Context>>;
+  readonly currentContext: string | undefined;
   /** The files that exist, for messages. */
   readonly names: string;
-  /** The entry of `config` with that name; empty where there is none. */
-  readonly raw: <Fields>(list: 'clusters' | 'users', name: string | undefined) => RawEntry<Fields>;
 }
 
-interface ParsedFile {
-  readonly file: string;
-  readonly config: KubeConfig;
-  readonly text: { clusters?: RawItem[]; users?: RawItem[] } | null | undefined;
-}
+type ParsedFile = Pick<KubeconfigFiles, 'clusters' | 'users' | 'contexts' | 'currentContext'> & { file: string };
 
 /** YAML as Go programs read it: with merged maps, yes and no; of a key that is there twice the last one counts. */
 const yamlOfGo = { schema: CORE_SCHEMA.withTags(mergeTag, boolYaml11Tag), json: true };
-
-interface RawItem {
-  name?: string;
-  cluster?: object | null;
-  user?: object | null;
-}
 
 /** The paths in a variable like `KUBECONFIG`, each once; none where it is empty. */
 export function listedFiles(variable: string | undefined): string[] {
@@ -53,17 +85,12 @@ export function readKubeconfig(files: readonly string[]): KubeconfigFiles {
     const cure = 'Correct the path of the kubeconfig file';
     throw new KubeConfigError(`stat ${files.join(path.delimiter)}: no such file or directory`, { cure });
   }
-  const config = new KubeConfig();
-  config.loadFromOptions({
-    clusters: firstOfEachName(parsed.flatMap((file) => file.config.clusters)),
-    contexts: firstOfEachName(parsed.flatMap((file) => file.config.contexts)),
-    users: firstOfEachName(parsed.flatMap((file) => file.config.users)),
-    currentContext: parsed.map((file) => file.config.currentContext).find(Boolean),
-  });
   return {
-    config,
+    clusters: firstOfEachName(parsed.flatMap(({ clusters }) => [...clusters.values()])),
+    users: firstOfEachName(parsed.flatMap(({ users }) => [...users.values()])),
+    contexts: firstOfEachName(parsed.flatMap(({ contexts }) => [...contexts.values()])),
+    currentContext: parsed.map(({ currentContext }) => currentContext).find(Boolean),
     names: parsed.map(({ file }) => file).join(path.delimiter),
-    raw: (list, name) => rawEntry(parsed, list, name),
   };
 }
 
@@ -80,14 +107,21 @@ function parse(file: string): ParsedFile | undefined {
       cause: error,
     });
   }
-  const config = new KubeConfig();
-  config.loadFromOptions({ clusters: [], contexts: [], users: [] });
   try {
-    if (text.trim() === '') return { file, config, text: undefined };
-    const parsed = load(text, yamlOfGo) as ParsedFile['text'];
-    config.loadFromString(JSON.stringify(parsed));
-    config.makePathsAbsolute(path.dirname(file));
-    return { file, config, text: parsed };
+    const content = (text.trim() === '' ? null : load(text, yamlOfGo)) as Record<string, unknown> | null;
+    const folder = path.dirname(file);
+    const clusters = entries<Cluster>(file, 'clusters', 'cluster', content?.['clusters'], ['server']);
+    const users = entries<User>(file, 'users', 'user', content?.['users']);
+    const contexts = entries<Context>(file, 'contexts', 'context', content?.['contexts'], ['cluster']);
+    for (const { fields } of clusters.values()) {
+      fields.server = fields.server.replace(/\/$/, '');
+      resolvePaths(folder, fields, ['certificate-authority']);
+    }
+    for (const { fields } of users.values()) {
+      resolvePaths(folder, fields, ['client-certificate', 'client-key', 'tokenFile']);
+      if (fields.exec?.command?.includes('/') === true) resolvePaths(folder, fields.exec, ['command']);
+    }
+    return { file, clusters, users, contexts, currentContext: content?.['current-context'] as string | undefined };
   } catch (error) {
     throw new KubeConfigError(`error loading config file ${JSON.stringify(file)}: ${(error as Error).message}`, {
       cure: 'Correct the file: "kubectl config view --kubeconfig FILE" reads it, too',
@@ -96,18 +130,35 @@ function parse(file: string): ParsedFile | undefined {
   }
 }
 
-function firstOfEachName<Item extends { name: string }>(items: readonly Item[]): Item[] {
-  return [...new Map(items.toReversed().map((item) => [item.name, item])).values()].toReversed();
+/** @throws {Error} when an entry has no name, or not the fields that it must have. */
+function entries<Fields extends object>(
+  file: string,
+  list: string,
+  field: string,
+  value: unknown,
+  needed: readonly (keyof Fields & string)[] = [],
+): Map<string, Entry<Fields>> {
+  const items = Array.isArray(value) ? (value as Record<string, unknown>[]) : [];
+  const found = items.map((item, index): Entry<Fields> => {
+    const { name } = item as { name?: string };
+    const fields = (item[field] ?? {}) as Fields;
+    if (!name) throw new Error(`${list}[${index}].name is missing`);
+    for (const key of needed) if (!fields[key]) throw new Error(`${list}[${index}].${field}.${key} is missing`);
+    return { name, fields: { ...fields }, file };
+  });
+  return firstOfEachName(found);
 }
 
-function rawEntry<Fields>(
-  parsed: readonly ParsedFile[],
-  list: 'clusters' | 'users',
-  name: string | undefined,
-): RawEntry<Fields> {
-  for (const { file, text } of parsed) {
-    const item = text?.[list]?.find((entry) => entry.name === name);
-    if (item !== undefined) return { file, fields: (list === 'users' ? item.user : item.cluster) ?? {} };
-  }
-  return { file: parsed[0]?.file ?? '', fields: {} };
+function firstOfEachName<Item extends { name: string }>(items: readonly Item[]): Map<string, Item> {
+  const found = new Map<string, Item>();
+  for (const item of items) if (!found.has(item.name)) found.set(item.name, item);
+  return found;
+}
+
+function resolvePaths<Fields extends object>(
+  folder: string,
+  fields: Fields,
+  keys: readonly (keyof Fields & string)[],
+): void {
+  for (const key of keys) if (fields[key]) Object.assign(fields, { [key]: path.resolve(folder, String(fields[key])) });
 }

@@ -40,8 +40,8 @@ function load(source: Partial<KubeConfigSource>): LoadedKubeConfig {
   return loadKubeConfig({ environment: {}, ...source });
 }
 
-function serverOf(loaded: LoadedKubeConfig): string | undefined {
-  return loaded.config.getCurrentCluster()?.server;
+function serverOf(loaded: LoadedKubeConfig): string {
+  return loaded.cluster.server;
 }
 
 describe('loadKubeConfig', () => {
@@ -56,7 +56,7 @@ describe('loadKubeConfig', () => {
 
   test('a server replaced by --master keeps the user', () => {
     const loaded = load({ kubeconfig: kubeconfig({ token: 't' }), master: 'https://other:1' });
-    assert.equal(loaded.config.getCurrentUser()?.token, 't');
+    assert.equal(loaded.user.token, 't');
   });
 
   test('a server without a scheme is one of http', () => {
@@ -90,27 +90,26 @@ describe('loadKubeConfig', () => {
   });
 
   test('relative files are looked up beside the kubeconfig', () => {
-    const { config, tokenFile } = load({
+    const { cluster, user } = load({
       kubeconfig: kubeconfig(
         { tokenFile: 'token', 'client-certificate': 'c.crt', exec: { command: './bin/plugin' } },
         { 'certificate-authority': '../ca.crt' },
       ),
     });
-    assert.equal(tokenFile, path.join(folder, 'token'));
-    assert.equal(config.getCurrentUser()?.certFile, path.join(folder, 'c.crt'));
-    assert.equal(config.getCurrentCluster()?.caFile, path.join(folder, '../ca.crt'));
-    assert.equal((config.getCurrentUser()?.exec as { command: string }).command, path.join(folder, 'bin/plugin'));
+    assert.equal(user.tokenFile, path.join(folder, 'token'));
+    assert.equal(user['client-certificate'], path.join(folder, 'c.crt'));
+    assert.equal(cluster['certificate-authority'], path.join(folder, '../ca.crt'));
+    assert.equal(user.exec?.command, path.join(folder, 'bin/plugin'));
   });
 
   test('a plugin named without a folder is looked up on the PATH', () => {
-    const { config } = load({ kubeconfig: kubeconfig({ exec: { command: 'aws' } }) });
-    assert.equal((config.getCurrentUser()?.exec as { command: string }).command, 'aws');
+    const { user } = load({ kubeconfig: kubeconfig({ exec: { command: 'aws' } }) });
+    assert.equal(user.exec?.command, 'aws');
   });
 
   test('a user without any field is nobody', () => {
-    const { config, tokenFile, impersonate } = load({ kubeconfig: kubeconfig(null) });
-    assert.equal(config.getCurrentUser()?.name, 'u');
-    assert.deepEqual([tokenFile, impersonate], [undefined, undefined]);
+    const { user } = load({ kubeconfig: kubeconfig(null) });
+    assert.deepEqual(user, {});
   });
 
   test('a token and a user name together are refused', () => {
@@ -183,13 +182,13 @@ describe('in a pod', () => {
     write('token', 'secret\n');
     const loaded = load({ environment, serviceAccountFolder: folder });
     assert.equal(serverOf(loaded), 'https://10.96.0.1:443');
-    assert.equal(loaded.tokenFile, path.join(folder, 'token'));
+    assert.equal(loaded.user.tokenFile, path.join(folder, 'token'));
     assert.match(loaded.problem ?? '', /ca\.crt is missing/);
     write('ca.crt', 'CA');
     const six = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '6443' };
     const again = load({ environment: six, serviceAccountFolder: folder });
     assert.equal(serverOf(again), 'https://[fd00::1]:6443');
-    assert.equal(again.config.getCurrentCluster()?.caFile, path.join(folder, 'ca.crt'));
+    assert.equal(again.cluster['certificate-authority'], path.join(folder, 'ca.crt'));
     assert.equal(again.problem, undefined);
   });
 });

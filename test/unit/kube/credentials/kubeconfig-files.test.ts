@@ -39,7 +39,7 @@ describe('several kubeconfig files', () => {
 
   const load = (kubeconfig: readonly string[], context?: string): LoadedKubeConfig =>
     loadKubeConfig({ kubeconfig, context, environment: {} });
-  const serverOf = ({ config }: LoadedKubeConfig): string | undefined => config.getCurrentCluster()?.server;
+  const serverOf = ({ cluster }: LoadedKubeConfig): string => cluster.server;
 
   test('are one configuration: context, cluster and user may each be in another', () => {
     const files = [
@@ -49,9 +49,9 @@ describe('several kubeconfig files', () => {
     ];
     const loaded = load(files);
     assert.equal(serverOf(loaded), 'https://c.example');
-    assert.equal(loaded.config.getCurrentUser()?.token, 't');
-    assert.equal(loaded.disableCompression, true);
-    assert.equal(loaded.impersonate?.uid, '7');
+    assert.equal(loaded.user.token, 't');
+    assert.equal(loaded.cluster['disable-compression'], true);
+    assert.equal(loaded.user['as-uid'], '7');
   });
 
   test('of each name and of the current context the first file decides, whole', () => {
@@ -72,9 +72,9 @@ describe('several kubeconfig files', () => {
     const third = write('third', { contexts: { x: { cluster: 'd', user: 'u' } }, current: 'y' });
     const merged = load([first, second, third]);
     assert.equal(serverOf(merged), 'https://first.example');
-    assert.equal(merged.config.getCurrentUser()?.token, 'first');
-    assert.equal(merged.config.getCurrentUser()?.username, undefined);
-    assert.equal(merged.disableCompression, false);
+    assert.equal(merged.user.token, 'first');
+    assert.equal(merged.user.username, undefined);
+    assert.equal(merged.cluster['disable-compression'], undefined);
     assert.equal(serverOf(load([third, second, first])), 'https://d.example');
     assert.equal(serverOf(load([first, second, third], 'y')), 'https://d.example', 'a context of any of them');
   });
@@ -85,11 +85,11 @@ describe('several kubeconfig files', () => {
       write('two', { clusters: { c: { server: 'https://c.example', 'certificate-authority': '../ca.crt' } } }),
       write('three', { users: { u: { tokenFile: 'token', 'client-key': 'u.key', exec: { command: './plugin' } } } }),
     ];
-    const { config, tokenFile } = load(files);
-    assert.equal(config.getCurrentCluster()?.caFile, path.join(folder, 'ca.crt'));
-    assert.equal(tokenFile, path.join(folder, 'three/token'));
-    assert.equal(config.getCurrentUser()?.keyFile, path.join(folder, 'three/u.key'));
-    const { command } = config.getCurrentUser()?.exec as { command: string };
+    const { cluster, user } = load(files);
+    assert.equal(cluster['certificate-authority'], path.join(folder, 'ca.crt'));
+    assert.equal(user.tokenFile, path.join(folder, 'three/token'));
+    assert.equal(user['client-key'], path.join(folder, 'three/u.key'));
+    const { command } = user.exec ?? {};
     assert.equal(command, path.join(folder, 'three/plugin'));
   });
 
@@ -155,7 +155,7 @@ describe('the YAML of a kubeconfig file', () => {
   const rest = 'contexts: [{ name: x, context: { cluster: c, user: u } }]\ncurrent-context: x\n';
 
   test('may merge a map into another', () => {
-    const { config, disableCompression } = load(`${rest}
+    const { cluster } = load(`${rest}
 clusters:
   - name: first
     cluster: &first { server: https://c.example, disable-compression: true, tls-server-name: other }
@@ -163,18 +163,17 @@ clusters:
     cluster: { <<: *first, tls-server-name: own }
 users: [{ name: u, user: { token: t } }]
 `);
-    const cluster = config.getCurrentCluster();
-    assert.deepEqual([cluster?.server, cluster?.tlsServerName], ['https://c.example', 'own']);
-    assert.equal(disableCompression, true);
+    assert.deepEqual([cluster.server, cluster['tls-server-name']], ['https://c.example', 'own']);
+    assert.equal(cluster['disable-compression'], true);
   });
 
   test('may have a key twice, of which the last counts, and yes for true, as for Go programs', () => {
-    const { config } = load(`current-context: other
+    const { cluster, user } = load(`current-context: other
 ${rest}
 clusters: [{ name: c, cluster: { server: https://c.example, insecure-skip-tls-verify: yes } }]
 users: [{ name: u, user: { token: first, token: last } }]
 `);
-    assert.equal(config.getCurrentCluster()?.skipTLSVerify, true);
-    assert.equal(config.getCurrentUser()?.token, 'last');
+    assert.equal(cluster['insecure-skip-tls-verify'], true);
+    assert.equal(user.token, 'last');
   });
 });
