@@ -35,11 +35,11 @@ export function connect({ environment, ...options }: ConnectOptions = {}): Trans
 export { runProvisioner } from './run/run-provisioner.ts';
 export type { RunProvisionerOptions } from './run/run-provisioner-options.ts';
 export type { ProvisionerParts } from './run/provisioner-parts.ts';
-export { compatibleElection } from './run/compatible-election.ts';
+export { compatibleElection } from './run/election.ts';
 export type { ElectionSettings } from './run/election.ts';
 export type { HttpOptions } from './run/endpoint.ts';
 export type { HealthCheck } from './run/health.ts';
-export type { LockNotes } from './run/lock-notes.ts';
+export type { LockNotes } from './run/provisioner-parts.ts';
 export type { SignalSource } from './run/shutdown.ts';
 
 // The controller, and what a kind of storage has to fulfil

@@ -1,13 +1,12 @@
 import { ForbiddenError } from '../../src/kube/client/api-error.ts';
 import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { LockName } from '../../src/kube/election/lock-kind.ts';
-import { compatibleElection } from '../../src/run/compatible-election.ts';
-import { leaseName } from '../../src/run/lease-name.ts';
-import { LockNotes } from '../../src/run/lock-notes.ts';
-import { ownNamespace } from '../../src/run/own-namespace.ts';
+import { compatibleElection } from '../../src/run/election.ts';
+import { leaseName, ownNamespace } from '../../src/run/lock-name.ts';
+import { LockNotes } from '../../src/run/provisioner-parts.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 
-export { ownNamespace } from '../../src/run/own-namespace.ts';
+export { ownNamespace } from '../../src/run/lock-name.ts';
 
 /**
  * What a provisioner has noted on its lock, of whichever kind. A kind that the caller may not read is left out.

@@ -3,7 +3,7 @@ import { ForbiddenError } from '../../src/kube/client/api-error.ts';
 import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import { readJournal } from '../../src/provision/intent-journal/read-journal.ts';
 import type { Plan } from '../../src/provision/recoverable.ts';
-import { journalLock } from '../../src/run/journal-names.ts';
+import { journalLock } from '../../src/run/lock-name.ts';
 
 /** The volumes in progress, or why they are not known. */
 export type OpenPlans = { plans: Plan[]; unknown?: undefined } | { plans: []; unknown: string };

@@ -1,7 +1,7 @@
 /** SIGTERM while a request to the API server gets no response. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '../../src/base/logger.ts';
-import { leaseName } from '../../src/run/lease-name.ts';
+import { leaseName } from '../../src/run/lock-name.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { ProxiedRequest } from './api-proxy.ts';
 import { type Measured, nothing, seconds } from './goals.ts';

@@ -1,6 +1,6 @@
 /** The API server is paused: its connections stay open, and no request gets a response. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { leaseName } from '../../src/run/lease-name.ts';
+import { leaseName } from '../../src/run/lock-name.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { NotFoundError } from '../../src/kube/client/api-error.ts';
 import { type Lease, leases } from '../../src/kube/election/lease-record.ts';

@@ -25,7 +25,7 @@ import { type ClaimBudget, measuredClaimBudget } from '../provision/cache/claim-
 import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
 import type { Config } from './config.ts';
 import type { Health } from '../run/health.ts';
-import type { RunningCaches } from '../run/running-caches.ts';
+import type { RunningCaches } from '../run/feature.ts';
 import type { Shutdown } from '../run/shutdown.ts';
 import type { CauseMetrics } from './status/cause-metrics.ts';
 import type { SidecarStatus } from './status/sidecar-status.ts';

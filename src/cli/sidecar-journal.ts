@@ -3,10 +3,8 @@ import { silentLogger } from '../base/logger.ts';
 import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
 import { clusterJournal } from '../provision/intent-journal/cluster-journal.ts';
 import type { IntentJournal } from '../provision/intent-journal/intent-journal.ts';
-import { leaseName } from '../run/lease-name.ts';
-import { journalLock } from '../run/journal-names.ts';
-import type { JournalAddress } from '../run/other-journals.ts';
-import { ownNamespace } from '../run/own-namespace.ts';
+import { journalLock, leaseName, ownNamespace } from '../run/lock-name.ts';
+import type { JournalAddress } from '../run/provisioner-journal.ts';
 import type { Config } from './config.ts';
 import type { FeatureOptions } from './run-phase-options.ts';
 

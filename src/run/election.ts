@@ -1,23 +1,21 @@
 import os from 'node:os';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { counter, gauge, type MetricRegistry } from '../base/metrics.ts';
 import { allOf, type Permit } from '../base/permit.ts';
-import type { MetricRegistry } from '../base/metrics.ts';
-import { EventRecorder } from '../kube/events/event-recorder.ts';
+import { mayUse } from '../kube/client/access-review.ts';
+import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
-import { LeaderElector, LeaseLostError } from '../kube/election/leader-elector.ts';
-import type { LeaderElectorOptions } from '../kube/election/leader-elector-options.ts';
-import { leases } from '../kube/election/lease-record.ts';
-import type { LockName } from '../kube/election/lock-kind.ts';
 import type { Transport } from '../kube/client/transport.ts';
-import { electionMetrics } from './election-metrics.ts';
+import type { LeaderElectorOptions } from '../kube/election/leader-elector-options.ts';
+import { LeaderElector, LeaseLostError } from '../kube/election/leader-elector.ts';
+import { leases, lockVerbs } from '../kube/election/lease-record.ts';
+import { lockKinds, type LockName } from '../kube/election/lock-kind.ts';
+import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { failureExit } from './exit.ts';
-import { ForbiddenLock } from './forbidden-lock.ts';
 import type { Health } from './health.ts';
-import { leaseName, sanitised } from './lease-name.ts';
-import { type Namesake, namesakeText, recordNamesake } from './namesake-events.ts';
-import { ownNamespace } from './own-namespace.ts';
-import { permittedLocks } from './permitted-locks.ts';
+import { ForbiddenLock, type Namesake, namesakeText, recordNamesake } from './leader-events.ts';
+import { leaseName, ownNamespace, sanitised } from './lock-name.ts';
 import { onceAborted, type Shutdown } from './shutdown.ts';
 
 /** The Lease and its timings, in milliseconds; their defaults are those of `LeaderElector`. */
@@ -37,7 +35,18 @@ export interface ElectionSettings {
   readonly retryPeriodMs?: number;
 }
 
-export interface ElectionOptions {
+/**
+ * An election that also excludes programs on the Go library from before Leases, `sig-storage-lib-external-provisioner` up to v8: on the
+ * Endpoints object that they lock, if that is permitted, and on a Lease of the same name. A replacement of such a program has the
+ * permissions on its lock already.
+ *
+ * @param namespace - of the lock. Default: the pod's own, else `default`.
+ */
+export function compatibleElection(provisionerName: string, namespace?: string): ElectionSettings {
+  return { namespace, lockName: provisionerName.replaceAll('/', '-'), endpointsLock: true };
+}
+
+interface ElectionOptions {
   settings: ElectionSettings;
   /** The Lease is named after it: instances of one name elect one leader. */
   name: string;
@@ -197,4 +206,78 @@ async function holdAll(
   if (outcome === 'done' && releaseOnExit && !elector.released && shutdown.failure === undefined) {
     throw failureExit('Stopped leading without releasing the lease, another leads once it has expired');
   }
+}
+
+/** Pause until a review that the API server did not respond to is repeated, in milliseconds. */
+const reviewPauseMs = 2000;
+
+/**
+ * The locks that this process is permitted to hold, in the order in which all processes must take them: Endpoints first,
+ * then the Lease. A process with both holds both, so that it competes with programs from before there were Leases as well
+ * as with those that know nothing else. The Lease where neither is permitted: what is missing is then reported.
+ *
+ * @returns an empty list when `stop` aborts first.
+ */
+async function permittedLocks(options: {
+  client: KubeClient;
+  namespace: string;
+  name: string;
+  stop: AbortSignal;
+  clock: Clock;
+  logger: Logger;
+}): Promise<LockName[]> {
+  const { client, namespace, name, stop, clock, logger } = options;
+  while (!stop.aborted) {
+    try {
+      const found: LockName[] = [];
+      for (const lock of ['endpoints', 'lease'] as const) {
+        const { resource } = lockKinds[lock];
+        if (await mayUse(client, resource, { namespace, name, verbs: lockVerbs }, { signal: stop })) found.push(lock);
+      }
+      return found.length === 0 ? ['lease'] : found;
+    } catch (error) {
+      logger.warn({ err: error }, 'The permitted locks could not be determined, trying again');
+      await clock.sleep(reviewPauseMs, { signal: stop }).catch(() => undefined);
+    }
+  }
+  return [];
+}
+
+/**
+ * The metrics of Kubernetes' own controllers, and the failures. The label `name` is empty, as in the Go sidecar: dashboards select
+ * it that way.
+ */
+function electionMetrics(registry: MetricRegistry) {
+  const status = gauge({
+    registry,
+    name: 'leader_election_master_status',
+    help: 'Whether this process is the leader (1) or a standby (0)',
+    stability: 'ALPHA',
+    labels: ['name'],
+  });
+  const slowPath = counter({
+    registry,
+    name: 'leader_election_slowpath_total',
+    help: 'Renewals of the lease that needed more than one request',
+    stability: 'ALPHA',
+    labels: ['name'],
+  });
+  const failures = counter({
+    registry,
+    name: 'leader_election_failures_total',
+    help: 'Failed requests for the lease, by reason; Forbidden: a permission on leases is missing, and this process cannot become leader',
+    labels: ['name', 'reason'],
+  });
+  failures.inc({ name: '', reason: 'Forbidden' }, 0);
+  return {
+    leading: (isLeader: boolean) => status.set({ name: '' }, isLeader ? 1 : 0),
+    slowPath: () => slowPath.inc({ name: '' }),
+    /** Counts a failed request for the lock. */
+    failed: (error: unknown) => failures.inc({ name: '', reason: reasonOf(error) }),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ApiError) return error.reason === '' ? String(error.code) : error.reason;
+  return error instanceof TransportError ? error.code : 'Timeout'; // of the request, or of the time to renew
 }

@@ -21,11 +21,11 @@ export interface HttpOptions {
 }
 
 /** Further paths of the endpoint; disposed of before the server closes. */
-export interface ServedPages extends AsyncDisposable {
+interface ServedPages extends AsyncDisposable {
   serveOn(server: DiagnosticsServer): void;
 }
 
-export interface Endpoint extends AsyncDisposable {
+interface Endpoint extends AsyncDisposable {
   /** Makes liveness depend on this check, and serves it under a path of its own, where the endpoint serves health. */
   serveHealth(check: () => string | undefined): void;
 }

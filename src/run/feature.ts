@@ -3,8 +3,7 @@ import type { Logger } from '../base/logger.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { waitForSync } from '../kube/cache/wait-for-sync.ts';
 import type { RunOptions } from '../provision/run-options.ts';
-import type { Caches } from './cache-health.ts';
-import type { RunningCaches } from './running-caches.ts';
+import { type AnyInformer, type Caches, checkCaches, type Health } from './health.ts';
 import { drainOnFailure, type Shutdown } from './shutdown.ts';
 
 /** One part of the work: run by the leader, or by the only instance where there is no leader election. */
@@ -22,7 +21,7 @@ export interface Feature {
   run?(until: Required<RunOptions>): Promise<void>;
 }
 
-export interface RunFeaturesOptions {
+interface RunFeaturesOptions {
   /** Their group is aborted after the features have ended. */
   caches: RunningCaches;
   /** Its `stop` ends the features, which finish what is under way. A feature that fails before that drains the process. */
@@ -68,5 +67,37 @@ export async function runFeatures(given: readonly (Feature | undefined)[], optio
     }
   } catch (error) {
     if (!until.stop.aborted && !until.abort.aborted) throw error;
+  }
+}
+
+/** Caches that run until their group is aborted; each is started once, however many features need it. */
+export class RunningCaches implements Disposable {
+  /** Background tasks of the features, which end after them. */
+  readonly group = new TaskGroup();
+  readonly #health: { ready: Health; clock: Clock };
+  readonly #running = new Set<AnyInformer>();
+  readonly #checks = new DisposableStack();
+
+  /** @param options.ready - fails while a needed cache has not synced or is silent, until this is disposed. */
+  constructor(options: { ready: Health; clock: Clock }) {
+    this.#health = options;
+  }
+
+  /** Runs caches that readiness does not depend on. */
+  start(caches: Caches): void {
+    for (const informer of Object.values(caches)) {
+      if (!this.#running.has(informer)) this.group.start((signal) => informer.run(signal));
+      this.#running.add(informer);
+    }
+  }
+
+  /** Runs caches and makes readiness depend on them. */
+  need(caches: Caches): void {
+    this.start(caches);
+    this.#checks.use(checkCaches(this.#health, caches));
+  }
+
+  [Symbol.dispose](): void {
+    this.#checks.dispose();
   }
 }

@@ -1,15 +1,28 @@
 /** What `runProvisioner` is given. */
 import type { MetricRegistry } from '../base/metrics.ts';
+import {
+  aFunction,
+  checkOptions,
+  flag,
+  having,
+  milliseconds,
+  oneOf,
+  type OptionRule,
+  required,
+  text,
+} from '../base/option-rules.ts';
 import type { ConnectOptions } from '../kube/client/connect.ts';
-import type { ProvisionController } from '../provision/provision-controller.ts';
+import { checkOptionValues } from '../provision/check-options.ts';
+import { checkProvisioner, checkProvisionerName } from '../provision/check-provisioner.ts';
 import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
+import type { ProvisionController } from '../provision/provision-controller.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
 import type { Recoverable } from '../provision/recoverable.ts';
 import type { ElectionSettings } from './election.ts';
 import type { HttpOptions } from './endpoint.ts';
 import type { HealthCheck } from './health.ts';
 import type { ProvisionerParts } from './provisioner-parts.ts';
-import type { SignalSource } from './shutdown.ts';
+import { minTotalMs, type SignalSource } from './shutdown.ts';
 
 /** A provisioner and the settings of its process, besides the options of `ProvisionController`. */
 export interface RunProvisionerOptions extends Omit<
@@ -72,4 +85,52 @@ export interface RunProvisionerOptions extends Omit<
   environment?: Record<string, string | undefined>;
   /** Default: those of this process. A second one ends it at once with exit code 1. */
   signals?: SignalSource;
+}
+
+type OwnName = Exclude<keyof RunProvisionerOptions, Exclude<keyof ProvisionControllerOptions, 'intentJournal'>>;
+
+const election: OptionRule = {
+  allowed: 'true, false or an object with settings',
+  accepts: (value) => flag.accepts(value) || having().accepts(value),
+};
+
+/** A rule for each option that the controller does not have, or has with another meaning. */
+const rules: Readonly<Record<OwnName, OptionRule>> = {
+  connection: having(),
+  leaderElection: election,
+  intentJournal: oneOf('lease', 'off'),
+  soleInstance: text,
+  http: having(),
+  checks: having(),
+  registry: having('registerMetric', 'metrics'),
+  onController: aFunction,
+  drainMs: milliseconds(minTotalMs),
+  environment: having(),
+  signals: having('on', 'off'),
+};
+
+const electionRules: { readonly [Name in keyof Required<ElectionSettings>]: OptionRule | undefined } = {
+  namespace: { allowed: 'a string', accepts: (value) => typeof value === 'string' },
+  lockName: text,
+  endpointsLock: flag,
+  labels: having(),
+  leaseDurationMs: milliseconds(1000),
+  renewDeadlineMs: milliseconds(1),
+  retryPeriodMs: milliseconds(1),
+};
+
+/**
+ * Unknown names are ignored. A provisioner that a function returns is checked once this process leads.
+ *
+ * @throws {TypeError} for the first option that cannot work: names it, and says why.
+ */
+export function checkRunOptions(options: RunProvisionerOptions): void {
+  const { provisioner, leaderElection, http, checks, intentJournal: _, ...controllerOptions } = options;
+  checkProvisionerName(options.provisionerName);
+  if (typeof provisioner !== 'function') checkProvisioner(provisioner);
+  checkOptionValues(controllerOptions);
+  checkOptions(options, rules);
+  if (typeof leaderElection === 'object') checkOptions(leaderElection, electionRules, 'leaderElection.');
+  if (http !== undefined) checkOptions(http, { address: required(text) }, 'http.');
+  if (checks !== undefined) checkOptions(checks, { live: aFunction, ready: aFunction }, 'checks.');
 }

@@ -27,7 +27,7 @@ export interface Shutdown extends Disposable {
 }
 
 /** When the stages of a shutdown begin, in milliseconds after its start; see the signals of `Shutdown`. */
-export interface ShutdownTimes {
+interface ShutdownTimes {
   readonly abortMs: number;
   readonly quietMs: number;
   readonly endMs: number;

@@ -3,7 +3,7 @@ import { attachedVolume, attachmentInformer, type VolumeAttachment } from '../..
 import { untilCapable } from '../../csi/until-capable.ts';
 import { type Informer, Tombstone } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import type { Caches } from '../../run/cache-health.ts';
+import type { Caches } from '../../run/health.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';
 

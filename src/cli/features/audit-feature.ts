@@ -4,7 +4,7 @@ import { cachedLook } from '../../audit/cached-look.ts';
 import { RecurringAudit } from '../../audit/recurring-audit.ts';
 import { silentProgress } from '../../base/progress.ts';
 import type { Feature } from '../../run/feature.ts';
-import { ownNamespace } from '../../run/own-namespace.ts';
+import { ownNamespace } from '../../run/lock-name.ts';
 import { commandFor } from '../audit-commands.ts';
 import { homeIn } from '../audited-driver.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';

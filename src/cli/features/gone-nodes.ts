@@ -10,7 +10,7 @@ import { CodingChoice } from '../../kube/cache/coding-choice.ts';
 import { pagedList, pageSize } from '../../kube/cache/paged-list.ts';
 import type { Transport } from '../../kube/client/transport.ts';
 import { isRecordKey, listedJournalLeases } from '../../provision/intent-journal/shard-storage.ts';
-import { journalNode } from '../../run/journal-names.ts';
+import { journalNode } from '../../run/lock-name.ts';
 
 export interface GoneNodesOptions {
   client: KubeClient;

@@ -5,7 +5,7 @@ import { type Lease, leases } from '../../kube/election/lease-record.ts';
 import { csiDrivers, pods } from '../../explain/cluster-objects.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { leaseName } from '../../run/lease-name.ts';
+import { leaseName } from '../../run/lock-name.ts';
 import { expandVariables } from '../preflight/find-sidecars.ts';
 
 interface Container {

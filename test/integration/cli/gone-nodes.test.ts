@@ -6,7 +6,7 @@ import { GoneNodes } from '../../../src/cli/features/gone-nodes.ts';
 import { nodeResource } from '../../../src/csi/topology/topology-nodes.ts';
 import { ForbiddenError } from '../../../src/kube/client/api-error.ts';
 import { leases } from '../../../src/kube/election/lease-record.ts';
-import { journalLock } from '../../../src/run/journal-names.ts';
+import { journalLock } from '../../../src/run/lock-name.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { SandboxApi } from '../../support/sandbox-api.ts';
 

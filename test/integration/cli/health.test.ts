@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRegistry } from '../../../src/base/metrics.ts';
-import { checkCaches } from '../../../src/run/cache-health.ts';
+import { checkCaches, Health } from '../../../src/run/health.ts';
 import { startEndpoint } from '../../../src/run/endpoint.ts';
-import { Health } from '../../../src/run/health.ts';
 import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { bookmark, configMap, listOf, lists, Rig, watches } from '../kube/rig.ts';
 import { freePort } from '../provision/free-port.ts';

@@ -18,7 +18,7 @@ import { identityFile, readIdentity, writeIdentity } from '../../../provisioners
 import { Share } from '../../../provisioners/nfs-subdir/share.ts';
 import { ShareError, shareKey } from '../../../provisioners/nfs-subdir/share-guard.ts';
 import { OpenedDirectory, ProvisionError } from '../../../src/index.ts';
-import { LockNotes } from '../../../src/run/lock-notes.ts';
+import { LockNotes } from '../../../src/run/provisioner-parts.ts';
 import { eventually } from '../../support/eventually.ts';
 import { shareIdentity, SubdirRig } from './rig.ts';
 

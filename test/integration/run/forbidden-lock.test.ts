@@ -11,7 +11,7 @@ import type { ObjectReference } from '../../../src/kube/kube-object.ts';
 import { ownPod } from '../../../src/kube/client/own-pod.ts';
 import { leases } from '../../../src/kube/election/lease-record.ts';
 import { Transport } from '../../../src/kube/client/transport.ts';
-import { ForbiddenLock } from '../../../src/run/forbidden-lock.ts';
+import { ForbiddenLock } from '../../../src/run/leader-events.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { ScriptedServer } from '../../support/fakes/scripted-server.ts';

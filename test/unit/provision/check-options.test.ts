@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type ProvisionControllerOptions, type RunProvisionerOptions, runProvisioner } from '../../../src/index.ts';
 import { checkControllerOptions } from '../../../src/provision/check-options.ts';
-import { checkRunOptions } from '../../../src/run/check-run-options.ts';
+import { checkRunOptions } from '../../../src/run/run-provisioner-options.ts';
 
 const never = (): never => assert.fail('not called');
 const provisioner = { provision: never, delete: never };

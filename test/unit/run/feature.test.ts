@@ -2,10 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
-import type { AnyInformer } from '../../../src/run/cache-health.ts';
-import { type Feature, runFeatures } from '../../../src/run/feature.ts';
-import { Health } from '../../../src/run/health.ts';
-import { RunningCaches } from '../../../src/run/running-caches.ts';
+import { type AnyInformer, Health } from '../../../src/run/health.ts';
+import { type Feature, runFeatures, RunningCaches } from '../../../src/run/feature.ts';
 
 const aborted = (signal: AbortSignal): Promise<unknown> =>
   signal.aborted

@@ -1,6 +1,28 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Logger } from '../base/logger.ts';
 import { isSubdomainName } from '../kube/object-name.ts';
-import { sanitised } from './lease-name.ts';
+
+/** Every character outside letters, digits and dashes becomes a dash; a last dash gets an `X`. */
+export function sanitised(text: string): string {
+  return text.replaceAll(/[^a-zA-Z0-9-]/g, '-').replace(/-$/, '-X');
+}
+
+/**
+ * Name of the Lease: the driver's, sanitised. Where that is no valid object name (upper case, which the API refuses) it
+ * is lower-cased, with one warning.
+ */
+export function leaseName(driverName: string, logger: Logger): string {
+  const name = sanitised(driverName);
+  const valid = name.toLowerCase();
+  if (valid !== name) {
+    logger.warn(
+      { driver: driverName, lease: valid },
+      'The driver name gives no valid Lease name, a lower-case one is used',
+    );
+  }
+  return valid;
+}
 
 /** Room for `-journal-` and a number behind the lock's name, in the 253 characters of an object's name. */
 const maxLockLength = 236;
@@ -37,4 +59,16 @@ function hashed(text: string): string {
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
   const readable = sanitised(text).toLowerCase().replace(/^-+/, '');
   return `${readable.slice(0, maxLockLength - hash.length - 1)}-${hash}`.replace(/^-/, '');
+}
+
+const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+
+/** The pod's own namespace, else `default`. @param file - where a pod finds it. */
+export function ownNamespace(file = namespaceFile): string {
+  try {
+    const text = readFileSync(file, 'utf8').trim();
+    return text === '' ? 'default' : text;
+  } catch {
+    return 'default'; // not in a pod
+  }
 }

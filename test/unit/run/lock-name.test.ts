@@ -1,6 +1,36 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { journalLock, journalNode } from '../../../src/run/journal-names.ts';
+import { journalLock, journalNode, leaseName, sanitised } from '../../../src/run/lock-name.ts';
+import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
+
+describe('sanitised', () => {
+  const cases = [
+    { text: 'hostpath.csi.k8s.io', want: 'hostpath-csi-k8s-io' },
+    { text: 'a/b.c', want: 'a-b-c' },
+    { text: 'drv_', want: 'drv-X' },
+    { text: 'Node1.example.com', want: 'Node1-example-com' },
+  ];
+  for (const { text, want } of cases) {
+    test(`${text} becomes ${want}`, () => {
+      assert.equal(sanitised(text), want);
+    });
+  }
+});
+
+describe('leaseName', () => {
+  test('keeps a valid name and says nothing', () => {
+    const lines: LogLine[] = [];
+    assert.equal(leaseName('hostpath.csi.k8s.io', recordedLogger(lines)), 'hostpath-csi-k8s-io');
+    assert.deepEqual(lines, []);
+  });
+
+  test('lower-cases what the API would refuse, with one warning', () => {
+    const lines: LogLine[] = [];
+    assert.equal(leaseName('Drv_', recordedLogger(lines)), 'drv-x');
+    assert.equal(lines.length, 1);
+    assert.equal(lines[0]?.level, 'warn');
+  });
+});
 
 const objectName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 

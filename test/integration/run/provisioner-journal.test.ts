@@ -36,7 +36,7 @@ async function warnings(former: boolean | ElectionSettings, now: boolean | Elect
   await intentJournal?.open(silentListener, never);
   await intentJournal?.put(recordOf(1), never);
   const stop = new AbortController();
-  const running = otherJournals(settings(now), parts)?.run({ stop: stop.signal });
+  const running = otherJournals(settings(now), parts)?.run?.({ stop: stop.signal, abort: stop.signal });
   await clock.advance(1000);
   stop.abort();
   await running;

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { leaveTerminationMessage } from '../../../src/run/termination-message.ts';
+import { leaveTerminationMessage } from '../../../src/run/exit.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 
 describe('the message that a Pod shows', () => {
