@@ -28,7 +28,9 @@ export const ownProcess: Readonly<Record<string, string>> = {
 /** Test files that take more than some 15 s, longest first; they have processes of their own. */
 export const takeLong: readonly string[] = [
   'test/package/package.test.ts',
-  'test/integration/provision/soak.test.ts',
+  'test/slow/soak.test.ts',
+  'test/slow/hostile-driver.test.ts',
+  'test/slow/model.test.ts',
   'test/integration/csi/hostile-driver.test.ts',
   'test/sandbox/check/broken-drivers.test.ts',
   'test/sandbox/check/check-program.test.ts',

@@ -15,7 +15,7 @@ for (const focus of Object.keys(focuses) as Focus[]) {
   test(`no volume leaks, doubles, changes or is deleted in use: ${focus}`, async () => {
     const { failed, report, error } = await model.run({
       focus,
-      numRuns: Number(runs ?? 80),
+      numRuns: Number(runs ?? 25),
       ...(runs === undefined && { seed: 42 }),
       ...(seed !== undefined && { seed: Number(seed) }),
     });
