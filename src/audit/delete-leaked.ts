@@ -64,7 +64,7 @@ async function checkUnused(id: string, record: IntentRecord, options: DeletionOp
   const ending = new AbortController();
   const abort = AbortSignal.any([signal, ending.signal]);
   try {
-    const holders = new StorageHolders({ transport, storage, abort: () => abort, clock, logger });
+    const holders = new StorageHolders({ transport, storage, abort, clock, logger });
     const { name } = record.volume;
     const holder = (await holders.find({ name, handle: id }, signal)) ?? (await storedVolume(client, name, signal));
     if (holder !== undefined) {

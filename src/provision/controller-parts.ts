@@ -1,150 +1,364 @@
-/** What a controller is made of, from what all parts share to what the watches call. */
-import { uidIndex } from './cache/informers.ts';
-import { claimUid, namesVolume } from './claim/claim-fields.ts';
+/** Puts a controller together: each part after those that it needs, which are named where it is built. */
+import { type Clock, systemClock } from '../base/clock.ts';
+import { warningLogger } from '../base/text-logger.ts';
+import { KubeClient, maxFieldManagerLength } from '../kube/client/kube-client.ts';
+import { EventRecorder } from '../kube/events/event-recorder.ts';
+import { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from '../kube/queue/rate-limiter.ts';
+import { WorkQueue } from '../kube/queue/work-queue.ts';
+import { provisionInformers, storageIndex, uidIndex } from './cache/informers.ts';
+import type { AttemptSteps } from './claim/attempt-steps.ts';
+import { ClaimAttempt } from './claim/claim-attempt.ts';
+import { claimUid, className } from './claim/claim-fields.ts';
 import { ClaimStates } from './claim/claim-states.ts';
 import { ClaimTraces } from './claim/claim-traces.ts';
+import type { Flow } from './claim/claim-turns.ts';
 import { ClaimWaits } from './claim/claim-waits.ts';
+import { FairOrder } from './claim/fair-order.ts';
 import { InfeasibleClaims } from './claim/infeasible-claims.ts';
 import { LastErrors } from './claim/last-errors.ts';
+import { MissingClasses } from './claim/missing-classes.ts';
+import { RecordedSteps } from './claim/recorded-steps.ts';
+import { Rescheduler } from './claim/rescheduler.ts';
 import { ClaimSyncer } from './claim/sync-claim.ts';
-import { type ControllerBase, controllerBase } from './controller-base.ts';
-import { type ControllerQueues, controllerQueues } from './controller-queues.ts';
+import { UnrecordedSteps } from './claim/unrecorded-steps.ts';
+import { noMetrics } from './controller-metrics.ts';
 import { ControllerStatus } from './controller-status.ts';
+import type { Environment } from './environment.ts';
 import { noJournal } from './intent-journal/intent-journal.ts';
-import type { Intents } from './intents/intents.ts';
-import { makeIntents } from './intents/make-intents.ts';
-import type { PersistentVolumeClaim } from './objects.ts';
+import { noJournalMetrics } from './intent-journal/journal-metrics.ts';
+import { Intents } from './intents/intents.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
-import { savingParts, type SavingParts } from './saving-parts.ts';
+import { guardedObserver } from './provision-observer.ts';
+import type { Provisioner } from './provisioner.ts';
+import { isRecoverable, type Recoverable } from './recoverable.ts';
+import { DeletionGuard } from './revoke/deletion-guard.ts';
+import { DeletionProof } from './revoke/deletion-proof.ts';
+import { RevokeQueue } from './revoke/revoke-queue.ts';
+import { Revoker } from './revoke/revoker.ts';
+import { StorageHolders } from './revoke/storage-holders.ts';
+import { VolumeLogReader } from './revoke/volume-log-reader.ts';
+import { VolumeLog } from './revoke/volume-log.ts';
+import { withCures } from './text-meaning.ts';
 import { DeletionTraces } from './volume/deletion-traces.ts';
+import { ownsSourceOf } from './volume/owns-volume.ts';
 import { QuietVolumes } from './volume/quiet-volumes.ts';
 import { RecentlySaved } from './volume/recently-saved.ts';
-import { type StorageParts, storageParts } from './volume/storage-parts.ts';
+import { SaveGuard } from './volume/save-guard.ts';
+import { SharedStorage } from './volume/shared-storage.ts';
+import { StorageIndex, storageKeysOf } from './volume/storage-index.ts';
 import { VolumeSyncer } from './volume/sync-volume.ts';
+import { UnwantedStorage } from './volume/unwanted-storage.ts';
+import { VolumeStore } from './volume/volume-store.ts';
 import { WatchHandlers } from './watch-handlers.ts';
 
+/** Default of `ProvisionControllerOptions.workers`. */
+export const defaultWorkers = 4;
 const resyncDefaultMs = 900_000;
 const maxCallDefaultMs = 300_000;
 /** Volumes whose last error is kept. */
 const maxVolumeErrors = 5000;
+/** Pauses between the tries of a volume that cannot be saved, in milliseconds. */
+const savePauses = { baseMs: 5, maxMs: 60_000 };
+/** How long the cache of claims may take to show that a claim has its volume, in milliseconds. */
+const servedClaimsMs = 300_000;
+/** Max length of the name of a class. */
+const maxNameLength = 253;
 
 export type ControllerParts = ReturnType<typeof makeControllerParts>;
 
 /**
  * @param component - what events name as their source.
- * @param running - its signal aborts when what is under way is to be abandoned.
+ * @param abort - aborts when what is under way is to be abandoned.
  */
 export function makeControllerParts(
   options: ProvisionControllerOptions,
-  { component, running }: { component: string; running: { abort: AbortSignal } },
+  { component, abort }: { component: string; abort: AbortSignal },
 ) {
-  const { intentJournal: journal = noJournal, maxCallMs = maxCallDefaultMs, tracer } = options;
-  const base = controllerBase(options, { component, abort: () => running.abort });
-  const { clock } = base;
-  const waits = new ClaimWaits((uid) => claimQueue.add(uid)); // called when it is there
-  const intentParts = makeIntents(base, { journal, maxCallMs, onNameFree: (name) => waits.changed(`name/${name}`) });
-  const { intents } = intentParts;
-  const queues = controllerQueues(options, base, intents);
-  const { claimQueue, volumeQueue } = queues;
-  const storage = storageParts({
-    ...base,
-    onWake: (name, afterMs) => (afterMs > 0 ? volumeQueue.addAfter(name, afterMs) : volumeQueue.add(name)),
-  });
-  const { provisionerName, keepLastErrors = false } = options;
-  const kept = { isShort: keepLastErrors === 'short', meaningOf: options.meaningOf };
-  const volumeName = options.volumeName ?? ((claim: PersistentVolumeClaim) => `pvc-${claimUid(claim)}`);
-  const states = new ClaimStates();
-  const shared = {
-    ...base,
-    states,
-    intents,
-    recentlySaved: new RecentlySaved({ clock }),
-    waits,
-    syncAfter: (uid: string, afterMs: number) => claimQueue.addAfter(uid, afterMs),
-    infeasibleClaims: new InfeasibleClaims({ clock, states }),
-    meaningOf: options.meaningOf,
-    lastErrors: keepLastErrors === false ? undefined : new LastErrors(clock, kept),
-    volumeErrors: keepLastErrors === false ? undefined : new LastErrors(clock, { ...kept, maxErrors: maxVolumeErrors }),
-    traces: tracer && new ClaimTraces({ tracer, provisionerName, volumeName, clock }),
-    deletionTraces: tracer && new DeletionTraces({ tracer, provisionerName, clock }),
-    volumeName,
-  };
-  const saving = savingParts({
+  const { provisionerName, transport, meaningOf, tracer, keepLastErrors = false, addFinalizer = false } = options;
+  const { clock = systemClock, logger = warningLogger, metrics = noMetrics, workers = defaultWorkers } = options;
+  const { intentJournal: journal = noJournal, journalMetrics = noJournalMetrics } = options;
+  const { volumeName = nameOfUid, maxCallMs = maxCallDefaultMs, resyncMs = resyncDefaultMs } = options;
+  const provisioner = options.provisioner as Provisioner | Recoverable; // its plans are checked when they are made
+  const names = new Set([provisionerName, ...(options.additionalProvisionerNames ?? [])]);
+  const isKnownProvisioner = (name: string): boolean => names.has(name);
+  const ownsSource = ownsSourceOf(provisioner);
+  const storageKeys = storageKeysOf(provisioner);
+  const observer = guardedObserver(options.observer, logger);
+
+  // the API server: requests, events, caches
+  const { fieldManager = provisionerName.slice(0, maxFieldManagerLength) } = options;
+  const permit = options.permit ?? options.intentJournal?.permit;
+  const client = new KubeClient({ transport, fieldManager, permit });
+  const events = new KubeClient({ transport, fieldManager });
+  const ownRecorder = new EventRecorder({ client: events, component, clock, logger });
+  const { recorder: bareRecorder = ownRecorder } = options;
+  const recorder = meaningOf === undefined ? bareRecorder : withCures(bareRecorder, meaningOf);
+  const environment: Environment = { client, permit, recorder, meaningOf, abort, clock, logger };
+  const { volumeFields, freezeCache: freeze = false } = options;
+  const informers =
+    options.informers ??
+    provisionInformers({
+      transport,
+      isKnownProvisioner,
+      ownsSource,
+      storageKeys,
+      volumeFields,
+      freeze,
+      clock,
+      logger,
+    });
+  const { claims, volumes, classes } = informers;
+  metrics.followClasses?.((name) => classes.get(name) !== undefined);
+
+  // what may be under way at the backend, and what happened to PersistentVolumes meanwhile
+  const log = new VolumeLog({ storageKeys: (volume) => storageKeys?.(volume) ?? [] });
+  const progress = isRecoverable(provisioner) ? provisioner.progress : undefined;
+  const intents = new Intents({
+    journal,
+    volumeLog: log,
     maxCallMs,
-    ...shared,
-    ...intentParts,
-    ...storage,
-    ...queues,
-    forgetClaimIfDone: (uid) => claimSyncer.settle(uid), // the syncer needs the steps, which are made here
+    progress,
+    metrics: journalMetrics,
+    clock,
+    logger,
   });
-  const claimSyncer: ClaimSyncer = new ClaimSyncer({ ...shared, ...saving, ...queues, provisionerName });
-  const volumeSyncer = new VolumeSyncer({
-    ...shared,
-    sharedStorage: storage.sharedStorage,
-    lastErrors: shared.volumeErrors,
-    traces: shared.deletionTraces,
-    lateCallsMs: (name) => intents.lateCallsMs(name),
-    quiet: new QuietVolumes({
-      ...base,
-      quietInMs: (name) => intents.quietInMs(name),
-      onTooEarly: (name, afterMs) => volumeQueue.addAfter(name, afterMs),
-    }),
+
+  // the queues
+  const { queueMetrics, limiter = defaultLimiter(clock), saveLimiter = new ExponentialLimiter(savePauses) } = options;
+  const flowOf = (uid: string): Flow => flowOfClaim(uid, claims.byIndex(uidIndex, uid)[0], intents);
+  const claimOrder = new FairOrder({ workers, flowOf, failures: (uid) => limiter.failures(uid), clock });
+  const claimQueue = new WorkQueue({ limiter, order: claimOrder, clock, metrics: queueMetrics?.('claims') });
+  const volumeQueue = new WorkQueue({ limiter, clock, metrics: queueMetrics?.('volumes') }); // the same limiter, as in the Go sidecar
+  const unsavedQueue = new WorkQueue({ limiter: saveLimiter, clock, metrics: queueMetrics?.('unsavedpvs') });
+
+  // what is kept of claims and volumes
+  const states = new ClaimStates();
+  const waits = new ClaimWaits((uid) => claimQueue.add(uid));
+  const infeasibleClaims = new InfeasibleClaims({ clock, states });
+  const recentlySaved = new RecentlySaved({ clock });
+  const kept = { isShort: keepLastErrors === 'short', meaningOf };
+  const lastErrors = keepLastErrors === false ? undefined : new LastErrors(clock, kept);
+  const volumeErrors =
+    keepLastErrors === false ? undefined : new LastErrors(clock, { ...kept, maxErrors: maxVolumeErrors });
+  const traces = tracer && new ClaimTraces({ tracer, provisionerName, volumeName, clock });
+  const deletionTraces = tracer && new DeletionTraces({ tracer, provisionerName, clock });
+
+  // which PersistentVolumes have the same storage
+  const handleKey = (handle: string): string => (isRecoverable(provisioner) ? provisioner.handleKey(handle) : handle);
+  const isIndexed = storageKeys !== undefined && volumes.hasIndex(storageIndex);
+  const index = isIndexed ? new StorageIndex({ volumes, storageKeys, client }) : undefined;
+  const storage = { storageKeys: (volume: PersistentVolume) => storageKeys?.(volume) ?? [], handleKey };
+  const holders = new StorageHolders({ transport, storage, index, abort, clock, logger });
+  const comparesStorage = storageKeys !== undefined && provisioner.handlesSharedStorage?.() !== true;
+  const sharedStorage = comparesStorage
+    ? new SharedStorage({
+        provisioner,
+        storageKeys,
+        isKnownProvisioner,
+        ownsSource,
+        addFinalizer,
+        volumes,
+        index,
+        holders,
+        volumeQueue,
+        recorder,
+        clock,
+      })
+    : undefined;
+
+  // how volumes are created and saved, and what becomes of those that no claim wants
+  let store: VolumeStore;
+  let steps: AttemptSteps;
+  let recovery: { revoker: Revoker; revokeQueue: RevokeQueue; recentlyServedClaims: RecentlySaved } | undefined;
+  if (isRecoverable(provisioner)) {
+    const isElsewhere = (volume: PersistentVolume): boolean => provisioner.isElsewhere?.(volume) === true;
+    const recentlyServedClaims = new RecentlySaved({ clock, lifeMs: servedClaimsMs });
+    const reader = new VolumeLogReader({ log, transport, abort, clock, logger });
+    volumes.addTrail(log);
+    const proof = new DeletionProof({ log, reader, intents, volumes, provisioner, index, holders, client });
+    const guard = new DeletionGuard({ intents, proof, provisioner, isKnownProvisioner, client, clock });
+    const revokeQueue = new RevokeQueue({ intents, clock });
+    const saveHooks = new SaveGuard({ intents, guard, revokeQueue, claimQueue, recentlyServedClaims, client, clock });
+    store = new VolumeStore(environment, {
+      queue: unsavedQueue,
+      claims,
+      volumes,
+      recentlySaved,
+      lastErrors,
+      saveHooks,
+      isElsewhere,
+      unwanted: undefined,
+    });
+    const revoker = new Revoker(environment, {
+      queue: revokeQueue,
+      intents,
+      maxCallMs,
+      guard,
+      provisioner,
+      store,
+      claims,
+      volumes,
+      claimQueue,
+      metrics: journalMetrics,
+    });
+    steps = new RecordedSteps(environment, {
+      provisioner,
+      intents,
+      guard,
+      revokeQueue,
+      store,
+      claims,
+      volumes,
+      classes,
+      recentlyServedClaims,
+      isKnownProvisioner,
+      addFinalizer,
+      waits,
+    });
+    recovery = { revoker, revokeQueue, recentlyServedClaims };
+  } else {
+    const unwanted = new UnwantedStorage(environment, { provisioner, observer, holders });
+    store = new VolumeStore(environment, {
+      queue: unsavedQueue,
+      claims,
+      volumes,
+      recentlySaved,
+      lastErrors,
+      saveHooks: undefined,
+      isElsewhere: undefined,
+      unwanted,
+    });
+    steps = new UnrecordedSteps(environment, { provisioner, states, addFinalizer });
+  }
+
+  // the syncs of claims and volumes, and what queues them
+  const attempt = new ClaimAttempt(environment, {
+    provisionerName,
+    isKnownProvisioner,
+    provisioner,
+    steps,
+    observer,
+    claims,
+    classes,
+    volumes,
+    recentlySaved,
+    waits,
+    claimQueue,
+    missingClasses: new MissingClasses({ states, client, recorder }),
+    rescheduler: new Rescheduler({ states, client, recorder, logger }),
+    store,
+    infeasibleClaims,
+    metrics,
+    volumeName,
+    lastErrors,
+  });
+  const claimSyncer = new ClaimSyncer(environment, {
+    attempt,
+    steps,
+    provisioner,
+    claims,
+    claimQueue,
+    claimOrder,
+    states,
+    waits,
+    infeasibleClaims,
+    lastErrors,
+    intents,
+    traces,
+  });
+  const volumeSyncer = new VolumeSyncer(environment, {
+    provisioner,
+    isKnownProvisioner,
+    ownsSource,
+    addFinalizer,
+    observer,
+    volumes,
+    metrics,
+    intents,
+    quiet: new QuietVolumes({ intents, volumeQueue, recorder, clock }),
+    sharedStorage,
+    lastErrors: volumeErrors,
+    traces: deletionTraces,
   });
   const watchHandlers = new WatchHandlers({
-    ...shared,
-    ...queues,
+    claims,
+    volumes,
+    classes,
+    provisioner,
+    isKnownProvisioner,
+    ownsSource,
+    addFinalizer,
+    claimQueue,
+    volumeQueue,
     claimSyncer,
     volumeSyncer,
-    sharedStorage: storage.sharedStorage,
-    resyncMs: options.resyncMs ?? resyncDefaultMs,
+    sharedStorage,
+    recentlySaved,
+    waits,
+    traces,
+    deletionTraces,
+    resyncMs,
+  });
+  const status = new ControllerStatus({
+    claims,
+    volumes,
+    classes,
+    isKnownProvisioner,
+    ownsSource,
+    addFinalizer,
+    volumeName,
+    intents,
+    store,
+    recentlySaved,
+    sharedStorage,
+    lastErrors,
+    volumeErrors,
+    claimQueue,
+    volumeQueue,
+    unsavedQueue,
+    clock,
   });
   return {
-    ...base,
-    ...queues,
-    ...saving,
-    infeasibleClaims: shared.infeasibleClaims,
+    informers,
     journal,
     intents,
+    claimQueue,
+    volumeQueue,
+    waits,
+    infeasibleClaims,
+    store,
+    recovery,
     claimSyncer,
     volumeSyncer,
     watchHandlers,
+    status,
+    recorder,
+    ownRecorder,
+    clock,
+    logger,
     /** What is traced ends unfinished. */
     stopTraces: () => {
-      shared.traces?.stop();
-      shared.deletionTraces?.stop();
+      traces?.stop();
+      deletionTraces?.stop();
     },
-    status: makeStatus({ ...shared, ...queues, sharedStorage: storage.sharedStorage, store: saving.store }),
   };
 }
 
-function makeStatus(
-  parts: ControllerBase &
-    Pick<ControllerQueues, 'claimQueue' | 'volumeQueue' | 'queues'> & {
-      intents: Intents;
-      recentlySaved: RecentlySaved;
-      lastErrors: LastErrors | undefined;
-      volumeErrors: LastErrors | undefined;
-      volumeName: NonNullable<ProvisionControllerOptions['volumeName']>;
-      sharedStorage: StorageParts['sharedStorage'];
-      store: SavingParts['store'];
-    },
-): ControllerStatus {
-  const { claims, classes, volumes, intents, recentlySaved, lastErrors, volumeErrors, sharedStorage, store } = parts;
-  return new ControllerStatus({
-    ...parts,
-    claims: () => claims.list(),
-    getClaim: (key) => claims.get(key),
-    getVolume: (name) => volumes.get(name),
-    needsVolume: (uid) => claims.byIndex(uidIndex, uid).some((claim) => !namesVolume(claim)),
-    getClass: (name) => classes.get(name),
-    lastError: (uid) => lastErrors?.get(uid),
-    isUnsaved: (name) => store.isUnsaved(name),
-    hasVolume: (name) => volumes.get(name) !== undefined || recentlySaved.has(name),
-    volumes: () => volumes.list(),
-    volumeError: (name) => volumeErrors?.get(name),
-    quietInMs: (name) => intents.quietInMs(name),
-    sharedStorageText: (name) => sharedStorage?.waitText(name),
-    intents: () => intents.list(),
-    intentOf: (uid) => intents.get(uid),
-  });
+function nameOfUid(claim: PersistentVolumeClaim): string {
+  return `pvc-${claimUid(claim)}`;
+}
+
+/** Whose turn a claim takes. Of one that is gone only its record knows the namespace. */
+function flowOfClaim(uid: string, claim: PersistentVolumeClaim | undefined, intents: Pick<Intents, 'get'>): Flow {
+  if (claim === undefined) return { namespace: intents.get(uid)?.record.claim.namespace ?? '', className: '' };
+  const name = className(claim);
+  return { namespace: claim.metadata.namespace ?? '', className: name.length > maxNameLength ? '' : name };
+}
+
+function defaultLimiter(clock: Clock): RateLimiter {
+  return new MaxOfLimiter([
+    new ExponentialLimiter({ baseMs: 15_000, maxMs: 1_000_000 }),
+    new BucketLimiter({ qps: 10, burst: 100, clock }),
+  ]);
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import type { Lister } from '../kube/cache/lister.ts';
 import type { KeyState, WorkQueue } from '../kube/queue/work-queue.ts';
 import {
   claimProgress,
@@ -6,10 +7,17 @@ import {
   type ClaimProgressParts,
   type DeliberateWait,
 } from './claim/claim-progress.ts';
-import type { LastError } from './claim/last-errors.ts';
+import type { LastErrors } from './claim/last-errors.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { type Intent, intentWait } from './intents/intent.ts';
+import type { Intents } from './intents/intents.ts';
+import { uidIndex } from './cache/informers.ts';
+import { namesVolume } from './claim/claim-fields.ts';
+import type { VolumeOwnership } from './volume/owns-volume.ts';
+import type { RecentlySaved } from './volume/recently-saved.ts';
+import type { SharedStorage } from './volume/shared-storage.ts';
+import type { VolumeStore } from './volume/volume-store.ts';
 import { releasedVolume, type ReleasedVolume, type ReleasedVolumeParts } from './volume/released-volume.ts';
 
 /** One queue of the controller. */
@@ -43,23 +51,24 @@ export interface WaitingClaim {
   readonly volume: PersistentVolume | undefined;
 }
 
-export interface ControllerStatusParts
-  extends
-    Omit<ClaimProgressParts, 'stateOf' | 'failures' | 'wait'>,
-    Pick<ReleasedVolumeParts, 'ownsSource' | 'addFinalizer' | 'quietInMs' | 'sharedStorageText'> {
-  claims: () => Iterable<PersistentVolumeClaim>;
-  getClaim: (key: string) => PersistentVolumeClaim | undefined;
-  getVolume: (name: string) => PersistentVolume | undefined;
-  /** Whether the claim of this UID is there, and has no volume. */
-  needsVolume: (uid: string) => boolean;
-  volumes: () => Iterable<PersistentVolume>;
-  volumeError: (name: string) => LastError | undefined;
-  intents: () => Iterable<Intent>;
-  intentOf: (uid: string) => Intent | undefined;
+/** What it reads. */
+export interface ControllerStatusParts extends VolumeOwnership {
+  claims: Lister<PersistentVolumeClaim>;
+  volumes: Pick<Lister<PersistentVolume>, 'list' | 'get'>;
+  classes: Pick<Lister<StorageClass>, 'get'>;
+  volumeName: (claim: PersistentVolumeClaim) => string;
+  addFinalizer: boolean;
+  intents: Pick<Intents, 'list' | 'get' | 'quietInMs'>;
+  store: Pick<VolumeStore, 'isUnsaved'>;
+  recentlySaved: Pick<RecentlySaved, 'has'>;
+  sharedStorage: Pick<SharedStorage, 'waitText'> | undefined;
+  /** Of claims, by UID; undefined: they are not kept. */
+  lastErrors: Pick<LastErrors, 'get'> | undefined;
+  /** Of volumes, by name; undefined: they are not kept. */
+  volumeErrors: Pick<LastErrors, 'get'> | undefined;
   claimQueue: WorkQueue;
   volumeQueue: WorkQueue;
-  /** All queues by name. */
-  queues: ReadonlyMap<string, WorkQueue>;
+  unsavedQueue: WorkQueue;
   clock: Clock;
 }
 
@@ -79,55 +88,70 @@ export class ControllerStatus {
    */
   *waitingClaims(): Generator<ClaimProgress | undefined> {
     const parts = this.#progressParts();
-    for (const claim of this.#parts.claims()) yield claimProgress(claim, parts);
+    for (const claim of this.#parts.claims.list()) yield claimProgress(claim, parts);
   }
 
   /** One of them. @param key - `NAMESPACE/NAME`. @returns undefined for any other claim. */
   waitingClaim(key: string): WaitingClaim | undefined {
-    const { getClaim, getClass, getVolume, volumeName } = this.#parts;
-    const claim = getClaim(key);
+    const { claims, classes, volumes, volumeName } = this.#parts;
+    const claim = claims.get(key);
     const progress = claim && claimProgress(claim, this.#progressParts());
     if (claim === undefined || progress === undefined) return undefined;
-    return { claim, progress, storageClass: getClass(progress.className), volume: getVolume(volumeName(claim)) };
+    const storageClass = classes.get(progress.className);
+    return { claim, progress, storageClass, volume: volumes.get(volumeName(claim)) };
   }
 
   #progressParts(): ClaimProgressParts {
-    const { claimQueue, intentOf } = this.#parts;
+    const { isKnownProvisioner, volumeName, classes, claimQueue, lastErrors, store, intents } = this.#parts;
     return {
-      ...this.#parts,
+      isKnownProvisioner,
+      volumeName,
+      getClass: (name) => classes.get(name),
       stateOf: statesFromNow(claimQueue),
       failures: (uid) => claimQueue.failures(uid),
-      wait: (uid) => this.#waitOf(intentOf(uid)),
+      lastError: (uid) => lastErrors?.get(uid),
+      isUnsaved: (name) => store.isUnsaved(name),
+      hasVolume: (name) => this.#hasVolume(name),
+      wait: (uid) => this.#waitOf(intents.get(uid)),
     };
+  }
+
+  #hasVolume(name: string): boolean {
+    const { volumes, recentlySaved } = this.#parts;
+    return volumes.get(name) !== undefined || recentlySaved.has(name);
   }
 
   /** The volumes whose storage is to be deleted, in no order. Goes through all volumes of the cluster, as `waitingClaims`. */
   *releasedVolumes(): Generator<ReleasedVolume | undefined> {
-    const { volumeQueue, volumeError } = this.#parts;
+    const { isKnownProvisioner, ownsSource, addFinalizer } = this.#parts;
+    const { volumes, volumeQueue, volumeErrors, intents, sharedStorage } = this.#parts;
     const parts: ReleasedVolumeParts = {
-      ...this.#parts,
+      isKnownProvisioner,
+      ownsSource,
+      addFinalizer,
       stateOf: statesFromNow(volumeQueue),
       failures: (name) => volumeQueue.failures(name),
-      lastError: volumeError,
+      lastError: (name) => volumeErrors?.get(name),
+      quietInMs: (name) => intents.quietInMs(name),
+      sharedStorageText: (name) => sharedStorage?.waitText(name),
     };
-    for (const volume of this.#parts.volumes()) yield releasedVolume(volume, parts);
+    for (const volume of volumes.list()) yield releasedVolume(volume, parts);
   }
 
   queues(): QueueStatus[] {
-    const { claimQueue, needsVolume, hasVolume, isUnsaved } = this.#parts;
-    return [...this.#parts.queues].map(([name, queue]) => ({
-      name,
-      waiting: queue.length,
-      processing: queue.processingLength,
-      delayed: queue.delayedKeys.filter(queue === claimQueue ? needsVolume : (key) => hasVolume(key) || isUnsaved(key))
-        .length,
-      longestSeconds: queue.unfinished().maxSeconds,
-    }));
+    const { claims, claimQueue, volumeQueue, unsavedQueue, store } = this.#parts;
+    const needsVolume = (uid: string): boolean => claims.byIndex(uidIndex, uid).some((claim) => !namesVolume(claim));
+    const isThere = (name: string): boolean => this.#hasVolume(name) || store.isUnsaved(name);
+    return [
+      queueStatus('claims', claimQueue, needsVolume),
+      queueStatus('volumes', volumeQueue, isThere),
+      queueStatus('unsavedpvs', unsavedQueue, isThere),
+    ];
   }
 
   /** The open records of the intent journal; of a provisioner without one, none. */
   *openIntents(): Generator<OpenIntent> {
-    for (const intent of this.#parts.intents()) {
+    for (const intent of this.#parts.intents.list()) {
       const { claim, phase, createdAt, reason, problem, volume } = intent.record;
       const wait = this.#waitOf(intent);
       const why = reason !== undefined && problem !== undefined && { reason, problem };
@@ -152,5 +176,16 @@ function statesFromNow(queue: WorkQueue): (key: string) => KeyState {
     const state = queue.stateOf(key);
     if (inProgress.has(key)) return state.state === 'processing' ? state : { state: 'processing', forMs: 0 };
     return state.state === 'processing' ? { state: 'waiting', forMs: 0 } : state;
+  };
+}
+
+/** @param counts - whether the object of a delayed key is there. */
+function queueStatus(name: string, queue: WorkQueue, counts: (key: string) => boolean): QueueStatus {
+  return {
+    name,
+    waiting: queue.length,
+    processing: queue.processingLength,
+    delayed: queue.delayedKeys.filter(counts).length,
+    longestSeconds: queue.unfinished().maxSeconds,
   };
 }

@@ -9,8 +9,7 @@ import { TaskGroup } from '../base/task-group.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
 import { waitForSync } from '../kube/cache/wait-for-sync.ts';
 import { checkControllerOptions } from './check-options.ts';
-import { type ControllerParts, makeControllerParts } from './controller-parts.ts';
-import { defaultWorkers } from './controller-queues.ts';
+import { type ControllerParts, defaultWorkers, makeControllerParts } from './controller-parts.ts';
 import { needsSource } from './intents/intent-state.ts';
 import type { ControllerStatus } from './controller-status.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
@@ -37,8 +36,8 @@ export class ProvisionController {
   readonly status: ControllerStatus;
   readonly #options: ProvisionControllerOptions;
   readonly #parts: ControllerParts;
-  /** Of the run; before it nothing is under way. */
-  readonly #running = { abort: new AbortController().signal };
+  /** Aborts when what is under way is to be abandoned. */
+  readonly #abort = new AbortController();
   #hasRun = false;
   readonly #loaded = Promise.withResolvers<undefined>();
 
@@ -47,7 +46,7 @@ export class ProvisionController {
     checkControllerOptions(options);
     this.#options = options;
     this.component = `${options.provisionerName}_${hostname()}_${uuid()}`;
-    this.#parts = makeControllerParts(options, { component: this.component, running: this.#running });
+    this.#parts = makeControllerParts(options, { component: this.component, abort: this.#abort.signal });
     this.recorder = this.#parts.recorder;
     this.status = this.#parts.status;
   }
@@ -94,7 +93,7 @@ export class ProvisionController {
   retryFailed(): void {
     this.#parts.infeasibleClaims.clear();
     this.#parts.claimQueue.retrySoon(retrySpreadMs);
-    this.#parts.recovery?.revoker.retrySoon(retrySpreadMs);
+    this.#parts.recovery?.revokeQueue.retrySoon(retrySpreadMs);
     this.#parts.volumeQueue.retrySoon(retrySpreadMs);
   }
 
@@ -109,7 +108,9 @@ export class ProvisionController {
     const background = new TaskGroup(); // caches and saves end last: what is under way needs them
     // a failure in the background, such as another process that writes the journal, aborts what is under way, too
     using aborting = joinSignals([abort, background.signal], { clock: this.#parts.clock });
-    this.#running.abort = aborting.signal;
+    const abandon = (): void => this.#abort.abort(aborting.signal.reason);
+    aborting.signal.addEventListener('abort', abandon, { once: true });
+    if (aborting.signal.aborted) abandon();
     using ending = joinSignals([stop, aborting.signal], { clock: this.#parts.clock });
     background.start((signal) => this.#parts.store.run(signal));
     if (this.#parts.recovery !== undefined) {
@@ -163,7 +164,10 @@ export class ProvisionController {
     await this.#parts.intents.load(
       {
         changed: (uid) => this.#parts.claimSyncer.enqueue(uid),
-        lost: (intent) => this.#parts.recovery?.saveGuard.lost(intent),
+        lost: ({ record: { claim, volume } }) => {
+          this.#parts.recovery?.recentlyServedClaims.add(claim.uid); // by the other process, which the cache may not show yet
+          this.#parts.store.abandon(volume.name).catch(() => undefined); // it never rejects
+        },
         discarded: ({ record }) => {
           if (!isRecoverable(provisioner)) return;
           background.start(async (ending) => {
@@ -180,6 +184,7 @@ export class ProvisionController {
         },
         drainEnded: () => this.#parts.claimQueue.retrySoon(retrySpreadMs),
         fenced: (error) => background.start(() => Promise.reject(error)),
+        nameFree: (name) => this.#parts.waits.changed(`name/${name}`),
       },
       signal,
     );

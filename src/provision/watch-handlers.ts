@@ -17,8 +17,7 @@ import type { ClaimSyncer } from './claim/sync-claim.ts';
 import type { VolumeSyncer } from './volume/sync-volume.ts';
 import { finalizerUpkeep } from './volume/volume-finalizer.ts';
 
-export interface WatchHandlersOptions extends ClaimReaders, VolumeOwnership {
-  informers: ProvisionInformers;
+export interface WatchHandlersOptions extends ProvisionInformers, Pick<ClaimReaders, 'provisioner'>, VolumeOwnership {
   addFinalizer: boolean;
   claimQueue: WorkQueue;
   volumeQueue: WorkQueue;
@@ -44,9 +43,9 @@ export class WatchHandlers {
 
   /** Adds the handlers to the caches; objects cached already are delivered as added. */
   register(): Record<'claims' | 'volumes' | 'classes', HandlerRegistration> {
-    const { informers, resyncMs } = this.#options;
+    const { claims, volumes, classes, resyncMs } = this.#options;
     return {
-      claims: informers.claims.addHandler(
+      claims: claims.addHandler(
         {
           onAdd: (claim) => this.#onClaim(claim),
           onUpdate: (old, claim) => {
@@ -57,7 +56,7 @@ export class WatchHandlers {
         },
         { resyncMs },
       ),
-      volumes: informers.volumes.addHandler(
+      volumes: volumes.addHandler(
         {
           onAdd: (volume) => this.#onVolume(volume),
           onUpdate: (old, volume) => this.#onVolume(volume, old),
@@ -65,7 +64,7 @@ export class WatchHandlers {
         },
         { resyncMs },
       ),
-      classes: informers.classes.addHandler({
+      classes: classes.addHandler({
         onAdd: ({ metadata }) => this.#options.waits.changed(`class/${metadata.name}`),
         onUpdate: (old, storageClass) => {
           if (!sameClass(old, storageClass)) this.#options.waits.changed(`class/${storageClass.metadata.name}`);

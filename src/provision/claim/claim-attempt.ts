@@ -2,14 +2,12 @@
  * One attempt for a claim: decide, admit, provision, save. How it provisions depends on the provisioner: for a `Recoverable` one it plans,
  * records and creates, in `recorded-steps.ts`.
  */
-import type { Clock } from '../../base/clock.ts';
-import type { Logger } from '../../base/logger.ts';
+import type { Environment } from '../environment.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import type { KubeClient } from '../../kube/client/kube-client.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { type Attempt, type AttemptEnd, type AttemptSteps, Failed, Stopped, Waiting } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
 import { claimDecision } from './claim-decision.ts';
@@ -31,7 +29,6 @@ import { uidIndex, unboundForIndex } from '../cache/informers.ts';
 import type { LastErrors } from './last-errors.ts';
 import type { MissingClasses } from './missing-classes.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
-import type { MeaningOf } from '../meaning.ts';
 import { handleFailure, toProvisionError } from './provision-failure.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
@@ -60,22 +57,15 @@ export interface ClaimAttemptOptions {
   recentlySaved: { has(volumeName: string): boolean };
   /** What the attempts for a claim depend on, until it has a volume. */
   waits: Pick<ClaimWaits, 'add' | 'delete'>;
-  /** Has the claim synced again after so many milliseconds. */
-  syncAfter: (uid: string, afterMs: number) => void;
+  claimQueue: Pick<WorkQueue, 'addAfter'>;
   missingClasses: MissingClasses;
   rescheduler: Rescheduler;
   store: VolumeStore;
   infeasibleClaims: InfeasibleClaims;
-  /** For log lines about failures. */
-  meaningOf?: MeaningOf | undefined;
-  client: KubeClient;
-  recorder: Recorder;
   metrics: ControllerMetrics;
   volumeName: (claim: PersistentVolumeClaim) => string;
   /** Why the last attempt of each claim ended without a volume; undefined: that is not kept. */
   lastErrors: LastErrors | undefined;
-  clock: Clock;
-  logger: Logger;
 }
 
 /**
@@ -95,10 +85,10 @@ export type ClaimOutcome =
 const unseenMs = 10_000;
 
 export class ClaimAttempt {
-  readonly #options: ClaimAttemptOptions;
+  readonly #options: Environment & ClaimAttemptOptions;
 
-  constructor(options: ClaimAttemptOptions) {
-    this.#options = options;
+  constructor(environment: Environment, options: ClaimAttemptOptions) {
+    this.#options = { ...environment, ...options };
   }
 
   /** Safe to repeat at any time. Never rejects: what nobody expected is a failed attempt, too. */
@@ -139,7 +129,7 @@ export class ClaimAttempt {
         const end = refusal ?? (await this.#provisionAndSave({ options }, signal));
         const isThere = end instanceof Stopped && end.reason === 'volume-exists';
         const isUnseen = isThere && this.#options.volumes.get(volumeName) === undefined;
-        if (isUnseen) this.#options.syncAfter(uid, unseenMs); // no event may show that it goes
+        if (isUnseen) this.#options.claimQueue.addAfter(uid, unseenMs); // no event may show that it goes
         return end;
       });
     }

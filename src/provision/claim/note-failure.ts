@@ -11,11 +11,11 @@ import { begunOf, isBeingDeleted } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
-import type { Revoker } from '../revoke/revoker.ts';
+import type { RevokeQueue } from '../revoke/revoke-queue.ts';
 
 export interface FailureParts {
   intents: Intents;
-  revoker: Pick<Revoker, 'add'>;
+  revokeQueue: Pick<RevokeQueue, 'add'>;
   claims: Lister<PersistentVolumeClaim>;
   recorder: Recorder;
 }
@@ -46,7 +46,7 @@ export async function noteFailure(
   } else if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
     await intents.onWritten(intent, { type: 'wanted' }, signal);
     intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
-  } else if (isBeingDeleted(intent.state)) parts.revoker.add(intent);
+  } else if (isBeingDeleted(intent.state)) parts.revokeQueue.add(intent);
   return error;
 }
 
@@ -56,7 +56,7 @@ async function noteProvisionError(
   error: ProvisionError,
   { couldExist, signal }: { couldExist: boolean; signal: AbortSignal },
 ): Promise<ProvisionError> {
-  const { intents, revoker } = parts;
+  const { intents, revokeQueue } = parts;
   const { state, afterUnclear, message } = error;
   if (state === 'no-change') {
     // nothing was sent: without an earlier request the next attempt makes a new plan
@@ -67,7 +67,7 @@ async function noteProvisionError(
     if (await intents.onWritten(intent, { type: 'gone', isWanted: true }, signal))
       await intents.closeNow(intent, signal);
   } else if (isBeingDeleted(intent.state)) {
-    revoker.add(intent); // the volume does not match the request, and must be deleted before another one is created
+    revokeQueue.add(intent); // the volume does not match the request, and must be deleted before another one is created
   } else if (state === 'in-background') {
     intents.unclear(intent);
   } else if (!couldExist || (afterUnclear === 'absent-if-repeated' && intents.on(intent, { type: 'no-room' }))) {

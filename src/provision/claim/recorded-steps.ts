@@ -2,12 +2,10 @@
  * The steps of a `Recoverable` provisioner: plan, record and create. The plan is recorded before the backend is called, and fulfilled
  * as often as needed.
  */
-import type { Clock } from '../../base/clock.ts';
-import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
+import type { Environment } from '../environment.ts';
+import { whenPermitted, withRecheck } from '../../base/permit.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
-import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
 import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { nodeName } from '../cache/cached-claim.ts';
@@ -28,7 +26,7 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../o
 import type { ProvisionOptions } from '../provisioner.ts';
 import type { RecentlySaved } from '../volume/recently-saved.ts';
 import type { Recoverable } from '../recoverable.ts';
-import type { Revoker } from '../revoke/revoker.ts';
+import type { RevokeQueue } from '../revoke/revoke-queue.ts';
 import { closeIfServed } from './served-intent.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
@@ -44,7 +42,7 @@ export interface RecordedStepsOptions {
   provisioner: Recoverable;
   intents: Intents;
   guard: DeletionGuard;
-  revoker: Pick<Revoker, 'add' | 'closeNowOrAfterLateCalls'>;
+  revokeQueue: Pick<RevokeQueue, 'add' | 'closeNowOrAfterLateCalls'>;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
   volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'version'>;
@@ -54,17 +52,13 @@ export interface RecordedStepsOptions {
   isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
   waits: Pick<ClaimWaits, 'add' | 'delete'>;
-  client: KubeClient;
-  recorder: Recorder;
-  permit: Permit | undefined;
-  clock: Clock;
 }
 
 export class RecordedSteps implements AttemptSteps {
-  readonly #options: RecordedStepsOptions;
+  readonly #options: Environment & RecordedStepsOptions;
 
-  constructor(options: RecordedStepsOptions) {
-    this.#options = options;
+  constructor(environment: Environment, options: RecordedStepsOptions) {
+    this.#options = { ...environment, ...options };
   }
 
   hasRecord(uid: string): boolean {
@@ -87,7 +81,7 @@ export class RecordedSteps implements AttemptSteps {
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
   ): Promise<Attempt | 'nothing-to-do'> {
-    const { provisioner, intents, revoker, store, isKnownProvisioner } = this.#options;
+    const { provisioner, intents, revokeQueue, store, isKnownProvisioner } = this.#options;
     const intent = intents.get(uid);
     if (intent === undefined) return 'nothing-to-do';
     const { record } = intent;
@@ -103,7 +97,7 @@ export class RecordedSteps implements AttemptSteps {
     }
     if (isBusy(intent.state)) return 'nothing-to-do'; // the revoker has begun meanwhile
     if (claim === undefined || wish !== 'wanted' || isBeingDeleted(intent.state)) {
-      revoker.add(intent);
+      revokeQueue.add(intent);
       return 'nothing-to-do';
     }
     // from now on the revoker does nothing; what was recorded of a wait does not hold any more
@@ -284,7 +278,7 @@ export class RecordedSteps implements AttemptSteps {
     if (nameTaken) {
       // the claim's storage has no PersistentVolume: its record is kept until the claim is gone
       reportStuck(this.#options, intent, `PersistentVolume ${JSON.stringify(volume.name)} has other storage`);
-    } else if (intent.state.kind !== 'foreign') this.#options.revoker.closeNowOrAfterLateCalls(intent);
+    } else if (intent.state.kind !== 'foreign') this.#options.revokeQueue.closeNowOrAfterLateCalls(intent);
   }
 
   /** The options of an attempt for an open intent. The class may be gone: then the record has all that is known of it. */

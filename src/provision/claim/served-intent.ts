@@ -10,7 +10,7 @@ import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { reportStuck } from './note-failure.ts';
 import type { Recoverable } from '../recoverable.ts';
-import type { Revoker } from '../revoke/revoker.ts';
+import type { RevokeQueue } from '../revoke/revoke-queue.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
 
 /** The PersistentVolume that has the name is pending deletion: the claim waits for it. */
@@ -21,7 +21,7 @@ export class VolumePendingDeletionError extends Error {
 export interface ServedIntentOptions {
   provisioner: Pick<Recoverable, 'isElsewhere'>;
   intents: Intents;
-  revoker: Pick<Revoker, 'closeNowOrAfterLateCalls'>;
+  revokeQueue: Pick<RevokeQueue, 'closeNowOrAfterLateCalls'>;
   volumes: Lister<PersistentVolume>;
   waits: Pick<ClaimWaits, 'add' | 'delete'>;
   client: KubeClient;
@@ -41,7 +41,7 @@ export async function closeIfServed(
   claim: PersistentVolumeClaim,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { volumes, client, intents, revoker, waits } = options;
+  const { volumes, client, intents, revokeQueue, waits } = options;
   const { nameTaken = false } = intent.record;
   const { name } = intent.record.volume;
   waits.add(intent.record.claim.uid, `volume/${name}`);
@@ -65,6 +65,6 @@ export async function closeIfServed(
   // the storage of a volume that an administrator reserved, or another instance created, is compared when ours is saved
   if (mayExist(intent.state) && !(await isReservedFor(claim, whole, { client, signal, byUid: true }))) return false;
   if (mayExist(intent.state) && options.provisioner.isElsewhere?.(whole) === true) return false;
-  revoker.closeNowOrAfterLateCalls(intent);
+  revokeQueue.closeNowOrAfterLateCalls(intent);
   return true;
 }

@@ -1,21 +1,35 @@
 /** The syncs of claims, and what is kept of a claim from one to the next. */
+import type { Environment } from '../environment.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { ClaimAttempt, type ClaimAttemptOptions, type ClaimOutcome } from './claim-attempt.ts';
+import type { AttemptSteps } from './attempt-steps.ts';
+import type { ClaimAttempt, ClaimOutcome } from './claim-attempt.ts';
 import { namesVolume } from './claim-fields.ts';
 import type { ClaimState, ClaimStates } from './claim-states.ts';
 import type { ClaimTraces } from './claim-traces.ts';
 import type { FairOrder } from './fair-order.ts';
 import { uidIndex } from '../cache/informers.ts';
 import type { Intents } from '../intents/intents.ts';
-import { MissingClasses } from './missing-classes.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Provisioner } from '../provisioner.ts';
+import type { ClaimWaits } from './claim-waits.ts';
+import type { InfeasibleClaims } from './infeasible-claims.ts';
+import type { LastErrors } from './last-errors.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
-import { Rescheduler } from './rescheduler.ts';
 import type { RunOptions } from '../run-options.ts';
 import { runWorkers, type SyncEnd } from '../run-workers.ts';
 import { meaningFields } from '../text-meaning.ts';
 
-export interface ClaimSyncerOptions extends Omit<ClaimAttemptOptions, 'missingClasses' | 'rescheduler'> {
+export interface ClaimSyncerOptions {
+  attempt: ClaimAttempt;
+  /** As of the attempt. */
+  steps: AttemptSteps;
+  provisioner: Pick<Provisioner, 'forget'>;
+  claims: Lister<PersistentVolumeClaim>;
+  waits: Pick<ClaimWaits, 'delete'>;
+  infeasibleClaims: InfeasibleClaims;
+  /** Undefined: they are not kept. */
+  lastErrors: LastErrors | undefined;
   claimQueue: WorkQueue;
   claimOrder: Pick<FairOrder, 'succeeded'>;
   /** What is kept of each claim from one sync to the next. */
@@ -36,13 +50,10 @@ export interface ClaimWorkersOptions extends Required<RunOptions> {
 }
 
 export class ClaimSyncer {
-  readonly #options: ClaimSyncerOptions;
-  readonly #attempt: ClaimAttempt;
+  readonly #options: Environment & ClaimSyncerOptions;
 
-  constructor(options: ClaimSyncerOptions) {
-    this.#options = options;
-    const [missingClasses, rescheduler] = [new MissingClasses(options), new Rescheduler(options)];
-    this.#attempt = new ClaimAttempt({ ...options, missingClasses, rescheduler });
+  constructor(environment: Environment, options: ClaimSyncerOptions) {
+    this.#options = { ...environment, ...options };
   }
 
   /** Queues the claim; a worker of `run` takes it. Safe to repeat. */
@@ -52,7 +63,7 @@ export class ClaimSyncer {
 
   /** Works until it is stopped, then finishes what is under way. To be called once. */
   async run({ workers, ...limits }: ClaimWorkersOptions): Promise<void> {
-    const { claimQueue, states, traces, infeasibleClaims, meaningOf, clock, logger } = this.#options;
+    const { attempt, claimQueue, states, traces, infeasibleClaims, meaningOf, clock, logger } = this.#options;
     await runWorkers({
       ...limits,
       queue: claimQueue,
@@ -61,8 +72,8 @@ export class ClaimSyncer {
         const state = states.of(uid);
         state.isSyncing = true;
         try {
-          const attempt = (): Promise<ClaimOutcome> => this.#attempt.run(uid, signal);
-          return this.#endOf(uid, state, traces === undefined ? await attempt() : await traces.attempt(uid, attempt));
+          const run = (): Promise<ClaimOutcome> => attempt.run(uid, signal);
+          return this.#endOf(uid, state, traces === undefined ? await run() : await traces.attempt(uid, run));
         } finally {
           state.isSyncing = false;
           this.#forgetIfDone(uid); // not `settle`, as the queue still counts the failures of the claim

@@ -1,4 +1,5 @@
-import { type Permit, whenPermitted } from '../../base/permit.ts';
+import type { Environment } from '../environment.ts';
+import { whenPermitted } from '../../base/permit.ts';
 import type { Attempt, AttemptSteps } from './attempt-steps.ts';
 import { claimUid } from './claim-fields.ts';
 import type { ClaimStates } from './claim-states.ts';
@@ -10,7 +11,6 @@ export interface UnrecordedStepsOptions {
   provisioner: Provisioner;
   states: Pick<ClaimStates, 'of' | 'get'>;
   addFinalizer: boolean;
-  permit: Permit | undefined;
 }
 
 /**
@@ -18,10 +18,10 @@ export interface UnrecordedStepsOptions {
  * process knows what may be in progress.
  */
 export class UnrecordedSteps implements AttemptSteps {
-  readonly #options: UnrecordedStepsOptions;
+  readonly #options: Environment & UnrecordedStepsOptions;
 
-  constructor(options: UnrecordedStepsOptions) {
-    this.#options = options;
+  constructor(environment: Environment, options: UnrecordedStepsOptions) {
+    this.#options = { ...environment, ...options };
   }
 
   hasRecord(): boolean {

@@ -16,12 +16,11 @@ export class IntentIndex {
   readonly #byName = new Map<string, Set<string>>();
   readonly #phases = noRecords();
 
-  readonly #onNameFree: ((volumeName: string) => void) | undefined;
+  /** Called with the name of a volume that `checkName` may allow from now on. */
+  onNameFree: (volumeName: string) => void = () => undefined;
 
-  /** @param onNameFree - called with the name of a volume that `checkName` may allow from now on. */
-  constructor(metrics: JournalMetrics, onNameFree?: (volumeName: string) => void) {
+  constructor(metrics: JournalMetrics) {
     this.#metrics = metrics;
-    this.#onNameFree = onNameFree;
     metrics.oldestCreatedAtMs(() => this.#oldestMs());
   }
 
@@ -72,7 +71,7 @@ export class IntentIndex {
     if (holders?.size === 0) this.#byName.delete(volume.name);
     this.#phases[phase] -= 1;
     this.#metrics.records(this.#phases);
-    this.#onNameFree?.(volume.name);
+    this.onNameFree(volume.name);
     return true;
   }
 
@@ -84,7 +83,7 @@ export class IntentIndex {
     if (!isOpen) return false;
     this.#phases[record.phase] += 1;
     this.#metrics.records(this.#phases);
-    if (isUnproved(record)) this.#onNameFree?.(record.volume.name);
+    if (isUnproved(record)) this.onNameFree(record.volume.name);
     return true;
   }
 

@@ -44,7 +44,7 @@ export interface IntentsOptions {
   /** `ClusterJournal`, or `noJournal`. */
   journal: IntentJournal;
   /** What happened to the PersistentVolumes. */
-  volumeLog: Pick<VolumeLog, 'reached' | 'verdict' | 'extend'>;
+  volumeLog: Pick<VolumeLog, 'usedBy' | 'reached' | 'verdict' | 'extend'>;
   /** How long a call to the backend may take, in milliseconds. */
   maxCallMs: number;
   /** What the backend has read. Undefined: everything counts as read. */
@@ -52,8 +52,6 @@ export interface IntentsOptions {
   clock: Clock;
   logger: Logger;
   metrics: JournalMetrics;
-  /** As of `IntentIndex`. */
-  onNameFree?: ((volumeName: string) => void) | undefined;
 }
 
 /** How much of a backend's text a record may hold, in characters. */
@@ -85,7 +83,8 @@ export class Intents {
 
   constructor(options: IntentsOptions) {
     this.#options = options;
-    this.#open = new IntentIndex(options.metrics, options.onNameFree);
+    this.#open = new IntentIndex(options.metrics);
+    options.volumeLog.usedBy(this);
     options.metrics.waiting(() => this.#waiting());
     this.#closed = new RecentlyClosed(options.clock);
     options.progress?.onProgress((untilMs) => this.#onRead(untilMs));
@@ -106,6 +105,7 @@ export class Intents {
    * @param lost - called with an intent whose record another process has closed or adopted.
    * @param discarded - called with an intent that an operator has discarded.
    * @param drainEnded - called when new intents may be begun again.
+   * @param nameFree - called with the name of a volume that `checkName` may allow from now on.
    */
   async load(
     {
@@ -114,15 +114,18 @@ export class Intents {
       discarded,
       drainEnded,
       fenced,
+      nameFree,
     }: {
       changed: (uid: string) => void;
       lost: (intent: Intent) => void;
       discarded: (intent: Intent) => void;
       drainEnded: () => void;
       fenced: (error: Error) => void;
+      nameFree: (volumeName: string) => void;
     },
     signal: AbortSignal,
   ): Promise<void> {
+    this.#open.onNameFree = nameFree;
     const listener: JournalListener = {
       onFound: (found) => {
         this.#find(found);

@@ -3,6 +3,7 @@ import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { type Intent, isNeverSaved } from '../intents/intent.ts';
+import type { Intents } from '../intents/intents.ts';
 import { type PersistentVolume, persistentVolumes } from '../objects.ts';
 import { hasStorage, type Recoverable } from '../recoverable.ts';
 import type { StorageHolders } from './storage-holders.ts';
@@ -53,8 +54,8 @@ export interface DeletionProofOptions {
   index: Pick<StorageIndex, 'find'> | undefined;
   holders: Pick<StorageHolders, 'find'>;
   client: KubeClient;
-  /** The API server has gone back to an older state. */
-  onRewound: () => void;
+  /** Told when the API server has gone back to an older state. */
+  intents: Pick<Intents, 'lostHistory'>;
 }
 
 export class DeletionProof {
@@ -99,7 +100,7 @@ export class DeletionProof {
    * @throws {VolumeExistsError} when one has it, {NotReachedError} when that takes too long, {ApiError} and {TransportError}.
    */
   async checkLive({ record, since }: Intent, handle: string, signal: AbortSignal): Promise<void> {
-    const { client, log, reader, onRewound } = this.#options;
+    const { client, log, reader, intents } = this.#options;
     const { name } = record.volume;
     const before = log.reached;
     // without a limit, so that the API server brings its cache up to date, which is what watches are served from
@@ -108,7 +109,7 @@ export class DeletionProof {
       signal,
     });
     const now = orderOf(resourceVersion);
-    if (now < before || now < since) onRewound();
+    if (now < before || now < since) intents.lostHistory();
     this.#checkHolder(
       items.find(({ metadata }) => metadata.name === name),
       handle,

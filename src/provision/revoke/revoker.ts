@@ -1,13 +1,9 @@
 /** Revokes volumes that no claim wants any more, with workers of its own: it never holds up a claim. */
-import type { Clock } from '../../base/clock.ts';
-import type { Logger } from '../../base/logger.ts';
-import { type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
+import type { Environment } from '../environment.ts';
+import { whenPermitted, withRecheck } from '../../base/permit.ts';
 import { Slots } from '../../base/slots.ts';
-import type { KubeClient } from '../../kube/client/kube-client.ts';
-import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
-import { WorkQueue } from '../../kube/queue/work-queue.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { claimReference } from '../claim/claim-fields.ts';
 import type { ClaimWish } from '../claim/claim-wish.ts';
 import { type DeletionGuard, ReportOnlyError, TooEarlyError, WantedAgainError } from './deletion-guard.ts';
@@ -26,7 +22,6 @@ import {
   knownHandle,
   quietAtMs,
   type Problem,
-  quietInMs,
   revocableAtMs,
   type Revoking,
 } from '../intents/intent-state.ts';
@@ -35,6 +30,7 @@ import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
 import { storedVolume, wholeVolume } from '../volume/stored-volume.ts';
+import { type RevokeQueue, revokePauses } from './revoke-queue.ts';
 import type { SeenVolume } from './volume-log.ts';
 import { NotReachedError } from './volume-log-reader.ts';
 import type { RunOptions } from '../run-options.ts';
@@ -43,8 +39,6 @@ import type { VolumeStore } from '../volume/volume-store.ts';
 
 /** Max volumes that are revoked at the same time: most of them wait for a proof, whose requests they share. */
 const maxWorkers = 1000;
-/** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */
-const pauses = { baseMs: 1000, maxMs: 300_000 } as const;
 /** Pause until a proof whose history is still being read is tried again, in milliseconds. */
 const proofPauseMs = 2000;
 /** How long a deletion may wait for its turn before what was read for its proof is read again, in milliseconds. */
@@ -53,63 +47,28 @@ const maxProofAgeMs = 5000;
 const wantedPauseMs = 1000;
 
 export interface RevokerOptions {
+  queue: RevokeQueue;
   intents: Intents;
   /** How long a call to the backend may take, in milliseconds. */
   maxCallMs: number;
   guard: DeletionGuard;
   provisioner: Recoverable;
-  client: KubeClient;
   store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
   volumes: Lister<PersistentVolume>;
   metrics: JournalMetrics;
-  recorder: Recorder;
-  permit: Permit | undefined;
-  clock: Clock;
-  logger: Logger;
-  /** Has the claim synced again after so many milliseconds: it gets its volume, or another one, or is settled. */
-  onReleased: (uid: string, afterMs: number) => void;
+  /** In which a claim is synced again: it gets its volume, or another one, or is settled. */
+  claimQueue: Pick<WorkQueue, 'addAfter'>;
 }
 
 export class Revoker {
-  readonly #options: RevokerOptions;
-  readonly #queue: WorkQueue;
+  readonly #options: Environment & RevokerOptions;
   /** The wait of an intent that was logged last. */
   readonly #logged = new WeakMap<Intent, WaitReason | undefined>();
   #slots = new Slots(1);
 
-  constructor(options: RevokerOptions) {
-    this.#options = options;
-    this.#queue = new WorkQueue({ limiter: new ExponentialLimiter(pauses), clock: options.clock });
-  }
-
-  /** Revokes an intent whose claim does not want its volume any more. Safe to repeat. */
-  add(intent: Intent): void {
-    if (intent.state.kind === 'foreign') return; // found again once the other process has been silent for long enough
-    const { uid } = intent.record.claim;
-    const isQueued = isUndone(intent.state) && this.#queue.stateOf(uid).state !== 'absent'; // it keeps its pause
-    this.#options.intents.on(intent, { type: 'unwanted' });
-    if (isUndone(intent.state) && !isQueued) this.#queue.add(uid);
-  }
-
-  /**
-   * Closes the record of a volume that is saved: now, or later if a call that was given up, or one of another process, may still be under way.
-   * Such a call could recreate storage that was deleted meanwhile, so while the record is open nothing is deleted. As with `Intents.close`,
-   * the write to its Lease is not awaited. Safe to repeat.
-   *
-   * @returns whether it was closed now.
-   */
-  closeNowOrAfterLateCalls(intent: Intent): boolean {
-    const { intents, clock } = this.#options;
-    const isDone = intents.on(intent, { type: 'saved' });
-    if (isDone) intents.close(intent);
-    else this.#queue.addAfter(intent.record.claim.uid, quietInMs(intent.state, clock.monotonicMs()));
-    return isDone;
-  }
-
-  /** The backend is back: what failed is tried again within `withinMs` milliseconds. */
-  retrySoon(withinMs: number): void {
-    this.#queue.retrySoon(withinMs);
+  constructor(environment: Environment, options: RevokerOptions) {
+    this.#options = { ...environment, ...options };
   }
 
   /**
@@ -118,7 +77,7 @@ export class Revoker {
    * @param options.claimWorkers - how many claims are worked on at the same time: at most half as many calls to the backend are made.
    */
   async run({ stop, abort, claimWorkers }: Required<RunOptions> & { claimWorkers: number }): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { queue, clock, logger } = this.#options;
     const count = maxWorkers;
     this.#slots = new Slots(Math.ceil(claimWorkers / 2));
     const sync = (uid: string, signal: AbortSignal): Promise<void> => this.#sync(uid, signal);
@@ -128,7 +87,7 @@ export class Revoker {
       what: 'volume to revoke',
       describe: (uid: string) => this.#describe(uid),
     };
-    await runWorkers({ queue: this.#queue, count, sync, stop, abort, clock, logger, ...rest });
+    await runWorkers({ queue: queue.keys, count, sync, stop, abort, clock, logger, ...rest });
   }
 
   #describe(uid: string): object {
@@ -155,7 +114,7 @@ export class Revoker {
     intents.checkName(uid, intent.record.volume.name);
     // before any wait: the volume of a claim that is gone must not be saved meanwhile
     if (await this.#wasSaved(intent)) {
-      if (this.closeNowOrAfterLateCalls(intent)) await this.#close(intent, signal);
+      if (this.#options.queue.closeNowOrAfterLateCalls(intent)) await this.#close(intent, signal);
       return;
     }
     if (await this.#leaveToVolume(intent, signal)) return;
@@ -170,9 +129,9 @@ export class Revoker {
   }
 
   #closeSaved(intent: Intent): void {
-    const { onReleased } = this.#options;
-    if (!this.closeNowOrAfterLateCalls(intent)) return; // woken early, such as by the return of the backend
-    onReleased(intent.record.claim.uid, 0); // the PersistentVolume may have disappeared meanwhile, such as when an older etcd was restored
+    const { claimQueue } = this.#options;
+    if (!this.#options.queue.closeNowOrAfterLateCalls(intent)) return; // woken early, such as by the return of the backend
+    claimQueue.addAfter(intent.record.claim.uid, 0); // the PersistentVolume may have disappeared meanwhile, such as when an older etcd was restored
   }
 
   /**
@@ -182,7 +141,7 @@ export class Revoker {
    * @returns whether the volume exists.
    */
   async #leaveToVolume(intent: Intent, signal: AbortSignal): Promise<boolean> {
-    const { volumes, client, provisioner, onReleased } = this.#options;
+    const { volumes, client, provisioner, claimQueue } = this.#options;
     const { volume, claim, plan } = intent.record;
     const { state } = intent;
     if (state.kind !== 'revoking' || state.problem !== undefined || intent.reportOnly !== undefined) return false;
@@ -191,7 +150,7 @@ export class Revoker {
     const present = await wholeVolume(client, cached, signal);
     if (present === undefined || !this.#isItsVolume(intent, present)) return false;
     await provisioner.release?.(plan, { signal });
-    if (this.closeNowOrAfterLateCalls(intent)) onReleased(claim.uid, 0);
+    if (this.#options.queue.closeNowOrAfterLateCalls(intent)) claimQueue.addAfter(claim.uid, 0);
     return true;
   }
 
@@ -273,7 +232,7 @@ export class Revoker {
 
   /** Waits until it is quiet. What is held besides the storage is released once nothing but the storage is left to delete. */
   async #wait(intent: Intent, { isClaimGone, signal }: { isClaimGone: boolean; signal: AbortSignal }): Promise<void> {
-    const { intents, provisioner, onReleased } = this.#options;
+    const { intents, provisioner, claimQueue } = this.#options;
     const { claim, plan } = intent.record;
     const hasLooked = isUndone(intent.state) && intent.state.isWorking;
     if (intent.state.kind === 'revoking') {
@@ -287,8 +246,8 @@ export class Revoker {
     const waitMs = this.#revocableInMs(intent, intent.state);
     const { unread } = intent.state.calls;
     this.#logWait(intent, waitMs);
-    this.#queue.addAfter(claim.uid, unread === undefined ? Math.max(waitMs, 0) : proofPauseMs);
-    if (hasLooked && this.#hasClaim(intent)) onReleased(claim.uid, 0); // what it wants could not be decided meanwhile
+    this.#options.queue.keys.addAfter(claim.uid, unread === undefined ? Math.max(waitMs, 0) : proofPauseMs);
+    if (hasLooked && this.#hasClaim(intent)) claimQueue.addAfter(claim.uid, 0); // what it wants could not be decided meanwhile
   }
 
   /** @throws {WantedAgainError} when the claim wants the volume, and nothing was deleted yet. */
@@ -306,7 +265,7 @@ export class Revoker {
 
   /** Nothing is left now. Closes the record, unless a call that creates the storage may still be under way. */
   async #closeOrGoOn(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { intents, provisioner, clock, onReleased } = this.#options;
+    const { intents, provisioner, clock, claimQueue } = this.#options;
     const { record } = intent;
     const { uid } = record.claim;
     if (await intents.onWritten(intent, { type: 'gone', isWanted: false }, signal)) {
@@ -318,8 +277,8 @@ export class Revoker {
     const begun = begunOf(intent.state);
     const waitMs = begun === undefined ? 0 : Math.max(0, quietAtMs(begun) - clock.monotonicMs());
     this.#logWait(intent, waitMs);
-    this.#queue.addAfter(uid, Math.min(waitMs, pauses.maxMs));
-    if (this.#hasClaim(intent)) onReleased(uid, 0); // one that wants a volume need not wait
+    this.#options.queue.keys.addAfter(uid, Math.min(waitMs, revokePauses.maxMs));
+    if (this.#hasClaim(intent)) claimQueue.addAfter(uid, 0); // one that wants a volume need not wait
   }
 
   /** Calls the backend, in a slot that it gives up while it waits for a proof. */
@@ -361,18 +320,18 @@ export class Revoker {
 
   /** @throws for another attempt later. */
   async #afterFailure(intent: Intent, error: unknown, signal: AbortSignal): Promise<void> {
-    const { intents, logger, onReleased } = this.#options;
+    const { intents, logger, claimQueue } = this.#options;
     signal.throwIfAborted();
     const { uid } = intent.record.claim;
     if (error instanceof WantedAgainError) {
       if (!this.#hasClaim(intent)) throw error; // the cache is behind, the claim cannot be synced yet
       await intents.onWritten(intent, { type: 'wanted' }, signal);
-      onReleased(uid, wantedPauseMs);
+      claimQueue.addAfter(uid, wantedPauseMs);
     } else if (error instanceof ProofPendingError || error instanceof NotReachedError) {
       const known = begunOf(intent.state)?.problem;
       intents.on(intent, { type: 'proof-pending', text: error.message });
       if (intent.state.kind === 'stuck') await this.#stuck(intent, known, signal);
-      else this.#queue.addAfter(uid, proofPauseMs);
+      else this.#options.queue.keys.addAfter(uid, proofPauseMs);
     } else if (error instanceof VolumeSeenError) await this.#afterVolume(intent, error, signal);
     else if (error instanceof UnprovedError) await this.#unproved(intent, error.message, signal);
     else if (error instanceof VolumeExistsError && error.holdsStorage) {
@@ -383,7 +342,7 @@ export class Revoker {
       await this.#close(intent, signal);
     } else if (error instanceof VolumeExistsError || error instanceof ReportOnlyError) {
       intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
-      this.#queue.addAfter(uid, pauses.maxMs);
+      this.#options.queue.keys.addAfter(uid, revokePauses.maxMs);
     } else if (error instanceof ProvisionError) await this.#afterRefusal(intent, error, signal);
     else throw error;
   }
@@ -453,7 +412,7 @@ export class Revoker {
     const known = begunOf(intent.state)?.problem;
     this.#options.intents.on(intent, { type: 'stuck', reason: 'unproved', text: why });
     await this.#stuck(intent, known, signal);
-    if (this.#hasClaim(intent) && !mayBeDeleting) this.#options.onReleased(intent.record.claim.uid, 0);
+    if (this.#hasClaim(intent) && !mayBeDeleting) this.#options.claimQueue.addAfter(intent.record.claim.uid, 0);
   }
 
   /** An operator decides. The sources of what may be kept on purpose are free; what cannot be decided is tried rarely. */
@@ -461,7 +420,7 @@ export class Revoker {
     const { intents, provisioner } = this.#options;
     intents.report(intent, known);
     if (isUnproved(intent.record)) await provisioner.release?.(intent.record.plan, { signal });
-    else this.#queue.addAfter(intent.record.claim.uid, pauses.maxMs);
+    else this.#options.queue.keys.addAfter(intent.record.claim.uid, revokePauses.maxMs);
   }
 
   /** A claim that still exists gets no new volume before this one is deleted. */
@@ -478,10 +437,10 @@ export class Revoker {
 
   /** Nothing is left of it, or a PersistentVolume stands for it. */
   async #close(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { intents, provisioner, onReleased } = this.#options;
+    const { intents, provisioner, claimQueue } = this.#options;
     await provisioner.release?.(intent.record.plan, { signal });
     await intents.closeNow(intent, signal);
-    onReleased(intent.record.claim.uid, 0);
+    claimQueue.addAfter(intent.record.claim.uid, 0);
   }
 
   #named({ record: { claim, volume } }: Intent): object {

@@ -15,7 +15,7 @@ export interface StorageHoldersOptions {
   /** Undefined: only the list counts. */
   index?: Pick<StorageIndex, 'find'> | undefined;
   /** Aborts when what is under way is to be abandoned. */
-  abort: () => AbortSignal;
+  abort: AbortSignal;
   clock: Clock;
   logger: Logger;
 }
@@ -93,7 +93,7 @@ export class StorageHolders {
         for (const { settled } of batch) settled.reject(error);
       }
       const pauseMs = (clock.monotonicMs() - startedMs) * pauseFactor;
-      await clock.sleep(pauseMs, { signal: abort() }).catch(() => undefined);
+      await clock.sleep(pauseMs, { signal: abort }).catch(() => undefined);
     }
     this.#running = false;
   }
@@ -120,7 +120,7 @@ export class StorageHolders {
           for (const query of keys.get(key) ?? []) query.sharing.add(volume);
         }
       },
-      signal: abort(),
+      signal: abort,
     });
   }
 }

@@ -14,10 +14,8 @@ import type { Hole, VolumeLog } from './volume-log.ts';
 export interface VolumeLogReaderOptions {
   log: VolumeLog;
   transport: Transport;
-  /** The versions that are asked about. */
-  neededVersions: () => readonly number[];
   /** Aborts when what is under way is to be abandoned. */
-  abort: () => AbortSignal;
+  abort: AbortSignal;
   clock: Clock;
   logger: Logger;
 }
@@ -48,6 +46,7 @@ export class VolumeLogReader {
     this.#options = options;
     this.#coding = new CodingChoice({ ...options, protobuf: messageDecoder('PersistentVolume') });
     this.#backoff = new Backoff({ ...options, random: Math.random });
+    options.log.readBy(this);
   }
 
   /** Fills the holes of the log, in the background. Safe to repeat. */
@@ -82,7 +81,7 @@ export class VolumeLogReader {
   }
 
   get #abort(): AbortSignal {
-    return this.#options.abort();
+    return this.#options.abort;
   }
 
   #isAborted(): boolean {
@@ -119,8 +118,8 @@ export class VolumeLogReader {
 
   /** Reads a hole from its beginning, or from the oldest version on that a server still knows. */
   async #fillHole({ from, until }: Hole): Promise<void> {
-    const { log, neededVersions } = this.#options;
-    const inside = neededVersions().filter((version) => version > from && version < until);
+    const { log } = this.#options;
+    const inside = log.neededVersions.filter((version) => version > from && version < until);
     const versions = [from, ...new Set(inside.sort((a, b) => a - b))];
     let [first, known] = [0, versions.length];
     for (let tries = 0; tries < maxVersions && first < known; tries++) {

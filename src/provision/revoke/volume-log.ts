@@ -39,17 +39,14 @@ export interface Hole {
   readonly lost: string | undefined;
 }
 
-export interface VolumeLogOptions {
-  /** As of `Provisioner`; whatever it throws counts as no key. */
-  storageKeys: (volume: PersistentVolume) => readonly string[];
-  /** The oldest version that anybody will ask about for a name; undefined: nobody asks about the past. */
-  oldestNeeded: () => number | undefined;
+/** What is asked about the past: by the intents. */
+export interface VolumeLogUser {
+  /** Since which versions it will be asked for names. */
+  neededVersions(): readonly number[];
   /** The same for storage. */
-  oldestStorageNeeded: () => number | undefined;
-  /** There is a hole to be read. */
-  onHole: () => void;
+  neededStorageVersions(): readonly number[];
   /** The server has gone back to an older state: nothing that was known before can be compared with what comes. */
-  onRewound: () => void;
+  lostHistory(): void;
 }
 
 const missed = 'an event about the PersistentVolumes could not be read';
@@ -63,7 +60,7 @@ interface Entry extends SeenVolume {
 }
 
 export class VolumeLog implements CacheTrail {
-  readonly #options: VolumeLogOptions;
+  readonly #storageKeys: (volume: PersistentVolume) => readonly string[];
   readonly #names = new Map<string, Entry>();
   /** The last event in which a volume had a storage, by its key. */
   readonly #storage = new Map<string, number>();
@@ -73,9 +70,27 @@ export class VolumeLog implements CacheTrail {
   #reached = NaN;
   #isBlind = false;
   #prunedSize = 0;
+  #user: VolumeLogUser | undefined;
+  #reader: { fill(): void } | undefined;
 
-  constructor(options: VolumeLogOptions) {
-    this.#options = options;
+  /** @param options.storageKeys - as of `Provisioner`; whatever it throws counts as no key. */
+  constructor({ storageKeys }: { storageKeys: (volume: PersistentVolume) => readonly string[] }) {
+    this.#storageKeys = storageKeys;
+  }
+
+  /** Sets who asks about the past. Default: nobody does. */
+  usedBy(user: VolumeLogUser): void {
+    this.#user = user;
+  }
+
+  /** Sets who reads holes. Default: they stay. */
+  readBy(reader: { fill(): void }): void {
+    this.#reader = reader;
+  }
+
+  /** Since which versions it will be asked for names. */
+  get neededVersions(): readonly number[] {
+    return this.#user?.neededVersions() ?? [];
   }
 
   /** Everything up to this version is known, but for holes; NaN: nothing is, or the server's versions are no numbers. */
@@ -115,7 +130,7 @@ export class VolumeLog implements CacheTrail {
     if (this.#start === undefined || !(since < this.#start)) return;
     this.#holes.push({ from: since, until: this.#start, lost: undefined });
     this.#start = since;
-    this.#options.onHole();
+    this.#reader?.fill();
   }
 
   /** What happened from one version to another was read. */
@@ -162,13 +177,13 @@ export class VolumeLog implements CacheTrail {
     const version = orderOf(resourceVersion);
     if (this.#start === undefined || rewound) {
       this.#restart(version);
-      if (rewound) this.#options.onRewound();
+      if (rewound) this.#user?.lostHistory();
       return;
     }
     if (!(version > this.#reached)) return;
     this.#holes.push({ from: this.#reached, until: version, lost: undefined });
     this.#reached = version;
-    this.#options.onHole();
+    this.#reader?.fill();
   }
 
   missed(): void {
@@ -202,7 +217,7 @@ export class VolumeLog implements CacheTrail {
 
   #keysOf(volume: PersistentVolume): readonly string[] {
     try {
-      return this.#options.storageKeys(volume);
+      return this.#storageKeys(volume);
     } catch {
       return [];
     }
@@ -210,8 +225,8 @@ export class VolumeLog implements CacheTrail {
 
   #prune(): void {
     if (this.#names.size < 2 * this.#prunedSize + minPruned) return;
-    const oldest = this.#options.oldestNeeded() ?? this.#reached;
-    const oldestStorage = this.#options.oldestStorageNeeded() ?? this.#reached;
+    const oldest = minOf(this.neededVersions) ?? this.#reached;
+    const oldestStorage = minOf(this.#user?.neededStorageVersions() ?? []) ?? this.#reached;
     for (const [name, { version }] of this.#names) if (version <= oldest) this.#names.delete(name);
     for (const [key, version] of this.#storage) if (version <= oldestStorage) this.#storage.delete(key);
     this.#holes = this.#holes.filter(({ until }) => until > oldest);
@@ -229,4 +244,8 @@ function isAfter(version: number, since: number): boolean {
 
 function later(a: number | undefined, b: number): number {
   return a === undefined || isAfter(b, a) ? b : a;
+}
+
+function minOf(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : numbers.reduce((min, each) => Math.min(min, each));
 }

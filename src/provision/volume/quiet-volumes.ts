@@ -1,15 +1,16 @@
 /** Keeps the storage of a released volume while a call that would recreate it may be under way. */
 import type { Clock } from '../../base/clock.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
+import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume } from '../objects.ts';
 import { deletedAfterText, deletedOnceText, deletionWaitingReason } from '../event-reasons.ts';
 import { volumeReference } from './volume-reference.ts';
 
 export interface QuietVolumesOptions {
-  /** For how long nothing of this volume's name may be deleted yet, in milliseconds. */
-  quietInMs: (name: string) => number;
-  /** The volume is to be synced again, after so many milliseconds. */
-  onTooEarly: (name: string, afterMs: number) => void;
+  intents: Pick<Intents, 'quietInMs'>;
+  /** In which a volume is synced again. */
+  volumeQueue: Pick<WorkQueue, 'addAfter'>;
   recorder: Recorder;
   clock: Clock;
 }
@@ -29,15 +30,15 @@ export class QuietVolumes {
 
   /** To be called before storage is deleted. If that must wait, an event says until when, once, and the volume is synced again then. */
   mustWait(volume: PersistentVolume): boolean {
-    const { quietInMs, onTooEarly } = this.#options;
+    const { intents, volumeQueue } = this.#options;
     const { name } = volume.metadata;
-    const waitMs = quietInMs(name);
+    const waitMs = intents.quietInMs(name);
     if (waitMs <= 0) {
       this.#waits.delete(name);
       return false;
     }
     this.#record(volume, waitMs);
-    onTooEarly(name, waitMs);
+    volumeQueue.addAfter(name, waitMs);
     return true;
   }
 

@@ -10,11 +10,10 @@ import { mayBeSaved } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume } from '../objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
-import type { Revoker } from '../revoke/revoker.ts';
+import type { RevokeQueue } from '../revoke/revoke-queue.ts';
 import { storedVolume } from './stored-volume.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import type { SaveAttempt, SaveHooks, UnsavedVolume } from './save-volume.ts';
-import type { VolumeStore } from './volume-store.ts';
 
 /** For how long a live read is valid, in milliseconds: the request may wait for its turn or a connection, or the process may be paused. */
 const maxAgeMs = 10_000;
@@ -22,9 +21,7 @@ const maxAgeMs = 10_000;
 export interface SaveGuardOptions {
   intents: Intents;
   guard: DeletionGuard;
-  /** Closes records, as it has the queue for those that must stay open until a late call can no longer recreate the storage. */
-  revoker: Pick<Revoker, 'closeNowOrAfterLateCalls'>;
-  store: VolumeStore;
+  revokeQueue: Pick<RevokeQueue, 'closeNowOrAfterLateCalls'>;
   claimQueue: Pick<WorkQueue, 'addRateLimited'>;
   /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
   recentlyServedClaims: Pick<RecentlySaved, 'add'>;
@@ -76,7 +73,7 @@ export class SaveGuard implements SaveHooks {
   saved(volume: PersistentVolume): void {
     this.#options.recentlyServedClaims.add(claimUidOf(volume));
     const intent = this.#intentOf(volume);
-    if (intent !== undefined) this.#options.revoker.closeNowOrAfterLateCalls(intent);
+    if (intent !== undefined) this.#options.revokeQueue.closeNowOrAfterLateCalls(intent);
   }
 
   /** The store has given the volume up: the claim is synced again. */
@@ -88,13 +85,6 @@ export class SaveGuard implements SaveHooks {
   taken(volume: PersistentVolume): void {
     const intent = this.#intentOf(volume);
     if (intent !== undefined) this.#options.intents.setNameTaken(intent, true);
-  }
-
-  /** Another process has closed the record, or works on it: nothing is saved for it here any more. */
-  lost({ record: { claim, volume } }: Intent): void {
-    const { store, recentlyServedClaims } = this.#options;
-    recentlyServedClaims.add(claim.uid); // by the other process, which the cache may not show yet
-    store.abandon(volume.name).catch(() => undefined); // it never rejects
   }
 
   #wish({ record }: Intent, signal: AbortSignal): Promise<ClaimWish> {

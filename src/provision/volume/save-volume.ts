@@ -1,15 +1,13 @@
 /** Saves one PersistentVolume, with one request that creates it. `VolumeStore` repeats that. */
 import type { Permit } from '../../base/permit.ts';
-import type { Logger } from '../../base/logger.ts';
 import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
 import { claimReference } from '../claim/claim-fields.ts';
 import { failedReason, succeededReason } from '../event-reasons.ts';
 import type { Intent } from '../intents/intent.ts';
-import type { MeaningOf } from '../meaning.ts';
+import type { Environment } from '../environment.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
 import type { RecentlySaved } from './recently-saved.ts';
@@ -57,22 +55,17 @@ export interface SaveHooks {
   dropped(volume: PersistentVolume): void;
 }
 
-export interface SaveParts {
-  client: KubeClient;
+export interface SaveParts extends Pick<Environment, 'client' | 'recorder' | 'meaningOf' | 'logger'> {
   /** The cache of volumes. */
   volumes: Pick<Lister<PersistentVolume>, 'get'>;
   /** Receives the names of saved volumes that the cache does not show yet. */
   recentlySaved: Pick<RecentlySaved, 'add'>;
-  /** A function, as the hooks are created after the store. Returns undefined for a provisioner that is not `Recoverable`. */
-  saveHooks: () => SaveHooks | undefined;
-  recorder: Recorder;
-  logger: Logger;
-  /** For log lines and events about a failure. */
-  meaningOf?: MeaningOf | undefined;
+  /** Undefined for a provisioner that is not `Recoverable`. */
+  saveHooks: SaveHooks | undefined;
   /** As `isElsewhere` of a `Recoverable`. */
-  isElsewhere?: ((volume: PersistentVolume) => boolean) | undefined;
+  isElsewhere: ((volume: PersistentVolume) => boolean) | undefined;
   /** Receives the error that keeps a volume unsaved, by the UID of its claim. */
-  lastErrors?: { add: (uid: string, error: unknown) => void } | undefined;
+  lastErrors: { add: (uid: string, error: unknown) => void } | undefined;
 }
 
 /** One attempt to save a volume. */
@@ -97,7 +90,7 @@ export interface SaveCall {
 export async function savePersistentVolume(parts: SaveParts, volume: PersistentVolume, call: SaveCall): Promise<void> {
   const { client } = parts;
   const { signal } = call;
-  const hooks = parts.saveHooks();
+  const { saveHooks: hooks } = parts;
   const earlier = await hooks?.findEarlierSave(volume, signal); // undefined: there are no hooks
   let stored: PersistentVolume;
   if (earlier?.found !== undefined) stored = checked(earlier.found, parts, volume);
@@ -144,7 +137,7 @@ function checked(
     // two backends may give the same handle, such as one that is derived from the name
     if (isElsewhere?.(stored) === true) throw madeElsewhere(volume);
   } catch (error) {
-    if (error instanceof VolumeTakenError) saveHooks()?.taken(volume);
+    if (error instanceof VolumeTakenError) saveHooks?.taken(volume);
     throw error;
   }
   return stored;

@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
+import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { DeletionWaits, type Waiter } from './deletion-waits.ts';
 import { deletionWaitingReason, sharedStorageText } from '../event-reasons.ts';
 import type { PersistentVolume } from '../objects.ts';
@@ -21,8 +22,8 @@ export interface SharedStorageOptions extends VolumeOwnership {
   recorder: Recorder;
   clock: Clock;
   addFinalizer: boolean;
-  /** The volume is to be synced again, after so many milliseconds. */
-  onWake: (name: string, afterMs: number) => void;
+  /** In which a volume is synced again. */
+  volumeQueue: Pick<WorkQueue, 'add' | 'addAfter'>;
 }
 
 /** Why the storage is kept for the other volume, as its event says. */
@@ -69,7 +70,7 @@ export class SharedStorage {
 
   /** The volume has changed or is gone: those that wait for it are synced again. */
   changed(name: string): void {
-    for (const waiter of this.#waits.waiters(name)) this.#options.onWake(waiter.name, 0);
+    for (const waiter of this.#waits.waiters(name)) this.#options.volumeQueue.add(waiter.name);
   }
 
   /** For which volume this one waits, and why, as its event says; undefined while it does not. */
@@ -85,7 +86,7 @@ export class SharedStorage {
   /** The volume is to be deleted, too, which no event of it may have shown: those that go before it need not wait any more. */
   #wakeEarlier({ metadata }: PersistentVolume): void {
     for (const { name, uid } of this.#waits.waiters(metadata.name)) {
-      if (uid < (metadata.uid ?? '')) this.#options.onWake(name, 0);
+      if (uid < (metadata.uid ?? '')) this.#options.volumeQueue.add(name);
     }
   }
 
@@ -132,14 +133,14 @@ export class SharedStorage {
   }
 
   #wait(volume: PersistentVolume, { volume: other, reason }: Keeper): void {
-    const { volumes, recorder, clock, onWake } = this.#options;
+    const { volumes, recorder, clock, volumeQueue } = this.#options;
     const { name, uid } = volume.metadata;
     const { name: otherName, uid: otherUid } = other.metadata;
     const cause = `${otherUid ?? ''} ${reason}`;
     const { type, text: state } = reasons[reason];
     const text = `${sharedStorageText} ${otherName}, which ${state}`;
     const isDue = this.#waits.settle(waiterOf(volume), otherName, { cause, text, nowMs: clock.monotonicMs() });
-    if (volumes.get(otherName)?.metadata.uid !== otherUid) onWake(name, unseenMs);
+    if (volumes.get(otherName)?.metadata.uid !== otherUid) volumeQueue.addAfter(name, unseenMs);
     if (!isDue) return;
     const about = { apiVersion: 'v1', kind: 'PersistentVolume', name, ...(uid !== undefined && { uid }) };
     recorder.event(about, type, deletionWaitingReason, `persistentvolume ${name} ${text}`, { once: true });

@@ -1,12 +1,10 @@
 /** The sync of a volume: keep its finalizer right, and delete its storage once it is released. */
-import type { Clock } from '../../base/clock.ts';
-import type { Logger } from '../../base/logger.ts';
+import type { Environment } from '../environment.ts';
 import { allOf, type Moment, momentOf, passedMs, type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
 import { failedRequestOf, isRejection } from '../../kube/client/failed-request.ts';
-import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
+import type { Intents } from '../intents/intents.ts';
 import type { LastErrors } from '../claim/last-errors.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { CacheFreshness, maxStalenessMs } from './cache-freshness.ts';
@@ -24,7 +22,7 @@ import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
 import { shouldDelete } from './should-delete.ts';
 import { storedVolume } from './stored-volume.ts';
-import { causeAnnotation, type MeaningOf } from '../meaning.ts';
+import { causeAnnotation } from '../meaning.ts';
 import { volumeReference } from './volume-reference.ts';
 import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
 
@@ -32,24 +30,16 @@ export interface VolumeSyncerOptions extends VolumeOwnership {
   provisioner: Pick<Provisioner, 'delete' | 'shouldDelete'> & Pick<Recoverable, 'isElsewhere'>;
   observer: Required<ProvisionObserver>;
   volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
-  client: KubeClient;
-  recorder: Recorder;
-  /** For events about failures. Default: they do not name a cause. */
-  meaningOf?: MeaningOf | undefined;
   metrics: ControllerMetrics;
   addFinalizer: boolean;
   quiet: Pick<QuietVolumes, 'mustWait' | 'forget'>;
-  /** For how long a call that was given up may recreate the storage of a volume, in milliseconds. */
-  lateCallsMs: (name: string) => number;
+  intents: Pick<Intents, 'lateCallsMs'>;
   /** Undefined: the provisioner has no `storageKeys`, or handles shared storage itself. */
   sharedStorage: Pick<SharedStorage, 'mustWait' | 'forget'> | undefined;
   /** Of volumes, by name; undefined: they are not kept. */
   lastErrors: Pick<LastErrors, 'add' | 'delete'> | undefined;
   /** Undefined: nothing is traced. */
   traces: DeletionTraces | undefined;
-  permit: Permit | undefined;
-  clock: Clock;
-  logger: Logger;
 }
 
 /**
@@ -71,7 +61,7 @@ interface DeletionContext {
 }
 
 export class VolumeSyncer {
-  readonly #options: VolumeSyncerOptions;
+  readonly #options: Environment & VolumeSyncerOptions;
   /**
    * Volumes whose storage was deleted and whose object is being deleted, by name. The events of our own DELETE and PATCH
    * requeue them once or twice; without this set their storage would be deleted a second time.
@@ -83,9 +73,9 @@ export class VolumeSyncer {
   readonly #left = new Map<string, string>();
   readonly #freshness: CacheFreshness;
 
-  constructor(options: VolumeSyncerOptions) {
-    this.#options = options;
-    this.#freshness = new CacheFreshness(options.clock);
+  constructor(environment: Environment, options: VolumeSyncerOptions) {
+    this.#options = { ...environment, ...options };
+    this.#freshness = new CacheFreshness(environment.clock);
   }
 
   /** A watch event of a volume, of whatever provisioner. */
@@ -292,8 +282,8 @@ export class VolumeSyncer {
 
   /** It is not deleted a second time: a driver may keep what a volume's own deletion has left on purpose, such as an archive. */
   #warnOfLateCalls({ metadata: { name }, spec: { csi } }: PersistentVolume): void {
-    const { lateCallsMs, clock, logger } = this.#options;
-    const lateMs = lateCallsMs(name);
+    const { intents, clock, logger } = this.#options;
+    const lateMs = intents.lateCallsMs(name);
     if (lateMs === 0) return;
     const until = new Date(clock.wallMs() + lateMs).toISOString();
     const text =

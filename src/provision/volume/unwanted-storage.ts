@@ -2,9 +2,8 @@
  * Deletes the storage of a volume that can have no PersistentVolume any more: its claim is gone, and the API server has rejected each
  * request that creates it. For a `Recoverable` provisioner the revoker does that, from the record.
  */
-import type { Logger } from '../../base/logger.ts';
-import { type Permit, whenPermitted } from '../../base/permit.ts';
-import type { KubeClient } from '../../kube/client/kube-client.ts';
+import type { Environment } from '../environment.ts';
+import { whenPermitted } from '../../base/permit.ts';
 import { liveClaim } from '../claim/current-claim.ts';
 import type { PersistentVolume } from '../objects.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
@@ -16,16 +15,13 @@ export interface UnwantedStorageOptions {
   provisioner: Pick<Provisioner, 'delete' | 'storageKeys' | 'handlesSharedStorage'>;
   observer: Pick<Required<ProvisionObserver>, 'onDeleted'>;
   holders: Pick<StorageHolders, 'sharing'>;
-  client: KubeClient;
-  permit: Permit | undefined;
-  logger: Logger;
 }
 
 export class UnwantedStorage {
-  readonly #options: UnwantedStorageOptions;
+  readonly #options: Environment & UnwantedStorageOptions;
 
-  constructor(options: UnwantedStorageOptions) {
-    this.#options = options;
+  constructor(environment: Environment, options: UnwantedStorageOptions) {
+    this.#options = { ...environment, ...options };
   }
 
   /**

@@ -1,9 +1,12 @@
 /** Saves new volumes to the API server: once while the worker waits, then in the background until it succeeds. */
+import type { Environment } from '../environment.ts';
 import { TaskGroup } from '../../base/task-group.ts';
 import { ForbiddenError, isRefusal } from '../../kube/client/api-error.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { objectKey } from '../../kube/kube-object.ts';
+import { uidIndex } from '../cache/informers.ts';
 import { claimReference, claimUid } from '../claim/claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from './volume-abandoned-error.ts';
@@ -25,13 +28,11 @@ const passingTries = 5;
 /** An API server that is overloaded or away is recorded on the claim after so many tries, 40 s. */
 const awayTries = 13;
 
-export interface VolumeStoreOptions extends SaveParts {
+export interface VolumeStoreOptions extends Omit<SaveParts, keyof Environment> {
   queue: WorkQueue;
-  claimsByUid: (uid: string) => PersistentVolumeClaim[];
+  claims: Pick<Lister<PersistentVolumeClaim>, 'byIndex'>;
   /** Undefined for a `Recoverable` provisioner, whose revoker deletes what no claim wants. */
   unwanted: Pick<UnwantedStorage, 'delete'> | undefined;
-  /** Aborts when what is under way is to be abandoned. */
-  abort: () => AbortSignal;
 }
 
 /**
@@ -40,7 +41,7 @@ export interface VolumeStoreOptions extends SaveParts {
  * cannot be saved, but where its claim is gone and the API server has rejected every request.
  */
 export class VolumeStore {
-  readonly #options: VolumeStoreOptions;
+  readonly #options: Environment & VolumeStoreOptions;
   readonly #unsaved = new Map<string, PersistentVolume>();
   /** By name: how many requests that create the volume have had no response that rules out that they are carried out. */
   readonly #unclear = new Map<string, number>();
@@ -53,8 +54,8 @@ export class VolumeStore {
   readonly #refused = new ExponentialLimiter(refusedPauses);
   #waiters: (() => void)[] = [];
 
-  constructor(options: VolumeStoreOptions) {
-    this.#options = options;
+  constructor(environment: Environment, options: VolumeStoreOptions) {
+    this.#options = { ...environment, ...options };
   }
 
   /**
@@ -175,7 +176,7 @@ export class VolumeStore {
     const { name } = volume.metadata;
     if (unwanted === undefined || this.#unclear.has(name) || this.#claimOf(volume) !== undefined) return false;
     try {
-      if (!(await unwanted.delete(volume, this.#options.abort()))) return false;
+      if (!(await unwanted.delete(volume, this.#options.abort))) return false;
     } catch (error) {
       if (this.#unsaved.get(name) !== volume) return true;
       const fields = { err: error, volume: name, handle: storageName(volume) };
@@ -214,7 +215,7 @@ export class VolumeStore {
       else this.#unclear.delete(name);
     };
     await savePersistentVolume(this.#options, volume, {
-      signal: this.#options.abort(),
+      signal: this.#options.abort,
       onSend: () => count(1),
       onRejected: () => count(-1),
     });
@@ -299,7 +300,7 @@ export class VolumeStore {
   #drop(volume: PersistentVolume): void {
     this.#options.queue.forget(volume.metadata.name);
     this.#settle(volume);
-    this.#options.saveHooks()?.dropped(volume);
+    this.#options.saveHooks?.dropped(volume);
   }
 
   #settle({ metadata: { name } }: PersistentVolume): void {
@@ -312,7 +313,7 @@ export class VolumeStore {
   }
 
   get #isAborted(): boolean {
-    return this.#options.abort().aborted;
+    return this.#options.abort.aborted;
   }
 
   get #isSettled(): boolean {
@@ -325,7 +326,7 @@ export class VolumeStore {
 
   /** The claim that a volume was created for; undefined once it is gone. */
   #claimOf({ spec }: PersistentVolume): PersistentVolumeClaim | undefined {
-    const [claim, ...others] = this.#options.claimsByUid(spec.claimRef?.uid ?? '');
+    const [claim, ...others] = this.#options.claims.byIndex(uidIndex, spec.claimRef?.uid ?? '');
     return others.length === 0 ? claim : undefined;
   }
 }

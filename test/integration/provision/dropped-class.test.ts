@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
+import type { Recorder } from '../../../src/kube/events/recorder.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import { newIntent } from '../../../src/provision/intents/intent.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/provision/objects.ts';
@@ -50,13 +51,16 @@ async function save(rig: Rig): Promise<boolean> {
       recorder: { event: unexpected },
       volumes: { get: () => undefined },
       recentlySaved: { add: () => undefined },
-      saveHooks: () => ({
+      saveHooks: {
         findEarlierSave: () => Promise.resolve({ intent, permit: undefined }),
         beginSave: () => ({ permit: undefined, recheck: () => undefined, ended: () => undefined }),
         saved: (it) => saved.push(it),
         taken: unexpected,
         dropped: unexpected,
-      }),
+      },
+      isElsewhere: undefined,
+      lastErrors: undefined,
+      meaningOf: undefined,
     },
     made,
     { signal: new AbortController().signal, onSend: () => undefined, onRejected: () => undefined },
@@ -110,21 +114,21 @@ describe('saving a volume with an attributes class', () => {
     const claim: PersistentVolumeClaim = { metadata: { namespace: 'ns', name: 'c', uid: 'u' }, spec: {} };
     const messages: string[] = [];
     const stop = new AbortController();
-    const store = new VolumeStore({
-      client: rig.client,
-      logger: silentLogger,
-      recorder: { event: (_about, _type, reason, message) => messages.push(`${reason}: ${message}`) },
-      volumes: { get: () => undefined },
-      recentlySaved: { add: () => undefined },
-      saveHooks: () => undefined,
-      unwanted: undefined,
-      claimsByUid: () => [claim],
-      abort: () => stop.signal,
-      queue: new WorkQueue({
-        clock: rig.clock,
-        limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }),
-      }),
-    });
+    const { client, clock } = rig;
+    const recorder: Recorder = { event: (_about, _type, reason, message) => messages.push(`${reason}: ${message}`) };
+    const store = new VolumeStore(
+      { client, permit: undefined, recorder, meaningOf: undefined, abort: stop.signal, clock, logger: silentLogger },
+      {
+        queue: new WorkQueue({ clock, limiter: new ExponentialLimiter({ baseMs: 5, maxMs: 1000 }) }),
+        claims: { byIndex: () => [claim] },
+        volumes: { get: () => undefined },
+        recentlySaved: { add: () => undefined },
+        saveHooks: undefined,
+        isElsewhere: undefined,
+        unwanted: undefined,
+        lastErrors: undefined,
+      },
+    );
     rig.server.always({ method: 'POST', path }, exists);
     rig.server.always({ method: 'GET', path }, listed(dropped));
     rig.server.always(patch, (reply) => reply.json(200, messages.length < 3 ? dropped : made));

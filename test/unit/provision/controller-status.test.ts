@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Lister } from '../../../src/kube/cache/lister.ts';
+import type { KubeObject } from '../../../src/kube/kube-object.ts';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import { ControllerStatus, type ControllerStatusParts } from '../../../src/provision/controller-status.ts';
@@ -17,40 +19,41 @@ import type { StorageClass } from '../../../src/provision/objects.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { makeClaim, makeVolume } from './claims-and-volumes.ts';
 
+function lister<T extends KubeObject>(...objects: T[]): Lister<T> {
+  const found = (key: string): T[] => objects.filter(({ metadata: { name, uid } }) => key === name || key === uid);
+  return { list: () => objects, get: (name) => found(name)[0], byIndex: (_index, uid) => found(String(uid)) };
+}
+
 function setUp(parts: Partial<ControllerStatusParts> = {}) {
   const clock = new ManualClock();
   const limiter = new ExponentialLimiter({ baseMs: 1000, maxMs: 60_000 });
-  const claimQueue = new WorkQueue({ limiter, clock });
-  const volumeQueue = new WorkQueue({ limiter, clock });
+  const [claimQueue, volumeQueue, unsavedQueue] = [1, 2, 3].map(() => new WorkQueue({ limiter, clock }));
+  assert.ok(claimQueue && volumeQueue && unsavedQueue);
   const status = new ControllerStatus({
     isKnownProvisioner: (name) => name === 'drv',
     ownsSource: undefined,
     addFinalizer: true,
     volumeName: ({ metadata: { uid } }) => `pvc-${uid ?? ''}`,
-    claims: () => [],
-    getClaim: () => undefined,
-    getVolume: () => undefined,
-    needsVolume: () => true,
-    getClass: (name) => ({ metadata: { name }, provisioner: 'drv' }),
-    lastError: () => undefined,
-    isUnsaved: () => false,
-    hasVolume: () => false,
-    volumes: () => [],
-    volumeError: () => undefined,
-    quietInMs: () => 0,
-    sharedStorageText: () => undefined,
-    intents: () => [],
-    intentOf: () => undefined,
+    claims: lister(),
+    volumes: lister(),
+    classes: { get: (name) => ({ metadata: { name }, provisioner: 'drv' }) },
+    intents: intentsWith(),
+    store: { isUnsaved: () => false },
+    recentlySaved: { has: () => false },
+    sharedStorage: undefined,
+    lastErrors: undefined,
+    volumeErrors: undefined,
     claimQueue,
     volumeQueue,
-    queues: new Map([
-      ['claims', claimQueue],
-      ['volumes', volumeQueue],
-    ]),
+    unsavedQueue,
     clock,
     ...parts,
   });
   return { clock, claimQueue, volumeQueue, status };
+}
+
+function intentsWith(intent?: Intent): ControllerStatusParts['intents'] {
+  return { list: () => [intent].filter((each) => each !== undefined).values(), get: () => intent, quietInMs: () => 0 };
 }
 
 const claims = (count: number) =>
@@ -68,15 +71,15 @@ describe('ControllerStatus', () => {
     ]);
     const scheduled = { 'volume.kubernetes.io/selected-node': 'n1' };
     const { status } = setUp({
-      getClass: (name) => classes.get(name),
-      claims: () => [
+      classes,
+      claims: lister(
         makeClaim({ annotations: {} }, { storageClassName: 'late' }),
         makeClaim({ annotations: scheduled }, { storageClassName: 'late' }),
         makeClaim({ annotations: {} }, { storageClassName: 'now' }),
         makeClaim({ annotations: {} }, { storageClassName: 'late', volumeName: 'v' }),
         makeClaim({ annotations: {} }, { storageClassName: 'other' }),
         makeClaim({ annotations: {} }, { storageClassName: 'absent' }),
-      ],
+      ),
     });
     const [none, handedOver] = [undefined, 'not-handed-over'];
     assert.deepEqual(steps(status), ['waiting-for-consumer', handedOver, handedOver, none, none, none]);
@@ -84,15 +87,17 @@ describe('ControllerStatus', () => {
 
   test('says that a claim waits, not that it failed, where the last attempt found that it has to', () => {
     const { claimQueue, status } = setUp({
-      claims: () => claims(2),
-      lastError: (uid) => ({ message: '', kind: uid === 'u0' ? 'waiting' : 'failed', atMs: 2, sinceMs: 1 }),
+      claims: lister(...claims(2)),
+      lastErrors: {
+        get: (uid) => ({ message: '', kind: uid === 'u0' ? 'waiting' : 'failed', atMs: 2, sinceMs: 1 }),
+      },
     });
     for (const uid of ['u0', 'u1']) claimQueue.addRateLimited(uid);
     assert.deepEqual(steps(status), ['waiting', 'retrying']);
   });
 
   test('says of no more claims than there are workers that they are in progress, however long the list takes', async () => {
-    const { claimQueue, status } = setUp({ claims: () => claims(6) });
+    const { claimQueue, status } = setUp({ claims: lister(...claims(6)) });
     for (const uid of ['u0', 'u1', 'u2', 'u3', 'u4', 'u5']) claimQueue.add(uid);
     const steps: (string | undefined)[] = [];
     let inWork = await claimQueue.get(); // one worker
@@ -106,16 +111,17 @@ describe('ControllerStatus', () => {
 
   test('claims and volumes that are gone do not count as delayed, though their keys still have their time', () => {
     const { claimQueue, volumeQueue, status } = setUp({
-      needsVolume: (uid) => uid === 'there',
-      hasVolume: (name) => name === 'pv-there',
+      claims: lister(makeClaim({ uid: 'there' }), makeClaim({ uid: 'bound' }, { volumeName: 'v' })),
+      volumes: lister(makeVolume({ name: 'pv-there' })),
     });
-    for (const uid of ['there', 'gone']) claimQueue.addRateLimited(uid);
+    for (const uid of ['there', 'bound', 'gone']) claimQueue.addRateLimited(uid);
     for (const name of ['pv-there', 'pv-gone', 'pv-gone-2']) volumeQueue.addRateLimited(name);
     assert.deepEqual(
       status.queues().map(({ name, delayed }) => [name, delayed]),
       [
         ['claims', 1],
         ['volumes', 1],
+        ['unsavedpvs', 0],
       ],
     );
   });
@@ -123,7 +129,7 @@ describe('ControllerStatus', () => {
   test('lists the released volumes of this provisioner whose storage is to be deleted, each with its step', async () => {
     const released = (name: string, rest: object = {}) => makeVolume({ name }, { phase: 'Released', ...rest });
     const { volumeQueue, status } = setUp({
-      volumes: () => [
+      volumes: lister(
         makeVolume({ name: 'bound' }),
         released('kept', { persistentVolumeReclaimPolicy: 'Retain' }),
         makeVolume(
@@ -137,12 +143,15 @@ describe('ControllerStatus', () => {
         released('shared'),
         released('attached'),
         released('moved', { csi: { driver: 'x', volumeHandle: 'h' } }),
-      ],
+      ),
       ownsSource: ({ spec }) => spec.csi?.driver === 'drv',
-      quietInMs: (name) => (name === 'quiet' ? 5000 : 0),
-      sharedStorageText: (name) => (name === 'shared' ? 'has the same storage as persistentvolume b' : undefined),
-      volumeError: (name) =>
-        name === 'retrying' ? { message: 'in use', kind: 'failed', atMs: 2, sinceMs: 1 } : undefined,
+      intents: { ...intentsWith(), quietInMs: (name) => (name === 'quiet' ? 5000 : 0) },
+      sharedStorage: {
+        waitText: (name) => (name === 'shared' ? 'has the same storage as persistentvolume b' : undefined),
+      },
+      volumeErrors: {
+        get: (name) => (name === 'retrying' ? { message: 'in use', kind: 'failed', atMs: 2, sinceMs: 1 } : undefined),
+      },
     });
     volumeQueue.add('syncing');
     assert.equal(await volumeQueue.get(), 'syncing');
@@ -215,7 +224,7 @@ describe('ControllerStatus', () => {
   for (const [name, stateAt, reason, endsInMs] of waits) {
     test(`${name} that is waited for is said with its end, of the record and of the claim`, () => {
       const intent: Intent = newIntent(record('create'));
-      const { clock, status } = setUp({ intents: () => [intent], intentOf: () => intent, claims: () => claims(1) });
+      const { clock, status } = setUp({ intents: intentsWith(intent), claims: lister(...claims(1)) });
       intent.state = stateAt(clock.monotonicMs());
       assert.deepEqual([...status.openIntents()][0]?.wait, { reason, endsInMs });
       assert.deepEqual([...status.waitingClaims()][0]?.wait, { reason, endsInMs });
@@ -223,7 +232,7 @@ describe('ControllerStatus', () => {
   }
 
   test('a record that is worked on does not wait', () => {
-    const { status } = setUp({ intents: () => [newIntent(record('create'))] });
+    const { status } = setUp({ intents: intentsWith(newIntent(record('create'))) });
     assert.equal([...status.openIntents()][0]?.wait, undefined);
   });
 });

@@ -25,7 +25,7 @@ async function scene(index?: Pick<StorageIndex, 'find'>) {
     transport: rig.transport,
     storage,
     index,
-    abort: () => abort.signal,
+    abort: abort.signal,
     clock,
     logger: silentLogger,
   });

@@ -47,18 +47,12 @@ async function scene(history: Partial<History> = {}) {
   rig.server.otherwise(watch);
   const needed: number[] = [];
   const process = new AbortController();
-  const log: VolumeLog = new VolumeLog({
-    storageKeys: ({ spec }) => [spec.csi?.volumeHandle ?? ''],
-    oldestNeeded: () => undefined,
-    oldestStorageNeeded: () => undefined,
-    onHole: () => reader.fill(),
-    onRewound: () => undefined,
-  });
-  const reader: VolumeLogReader = new VolumeLogReader({
+  const log = new VolumeLog({ storageKeys: ({ spec }) => [spec.csi?.volumeHandle ?? ''] });
+  log.usedBy({ neededVersions: () => needed, neededStorageVersions: () => [], lostHistory: () => undefined });
+  const reader = new VolumeLogReader({
     log,
     transport: rig.transport,
-    neededVersions: () => needed,
-    abort: () => process.signal,
+    abort: process.signal,
     clock: rig.clock,
     logger: recordedLogger(rig.log),
   });

@@ -66,13 +66,7 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
     },
   };
   let find: (intent: FoundIntent) => void = () => undefined;
-  const volumeLog = new VolumeLog({
-    storageKeys: () => [],
-    oldestNeeded: () => undefined,
-    oldestStorageNeeded: () => undefined,
-    onHole: () => undefined,
-    onRewound: () => undefined,
-  });
+  const volumeLog = new VolumeLog({ storageKeys: () => [] });
   const intents = new Intents({
     journal: {
       ...noJournal,
@@ -103,7 +97,7 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
   });
   const nothing = (): void => undefined;
   await intents.load(
-    { changed: nothing, lost: nothing, discarded: nothing, drainEnded: nothing, fenced: nothing },
+    { changed: nothing, lost: nothing, discarded: nothing, drainEnded: nothing, fenced: nothing, nameFree: nothing },
     signal,
   );
   return { intents, volumeLog, clock, asked, renewed, lines, counts, reported, oldestMs, find };

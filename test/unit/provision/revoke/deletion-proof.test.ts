@@ -22,13 +22,8 @@ function stateWith({ isSent = false, isAlone = true }: { isSent?: boolean; isAlo
 
 /** An attempt of this process, begun at version 100 under a durable record, and a log that was listed there. */
 function scene(changes: Partial<Intent> = {}, { cacheVersion = '100' } = {}) {
-  const log = new VolumeLog({
-    storageKeys: ({ spec }) => [spec.csi?.volumeHandle ?? ''],
-    oldestNeeded: () => 100,
-    oldestStorageNeeded: () => 100,
-    onHole: () => undefined,
-    onRewound: () => undefined,
-  });
+  const log = new VolumeLog({ storageKeys: ({ spec }) => [spec.csi?.volumeHandle ?? ''] });
+  log.usedBy({ neededVersions: () => [100], neededStorageVersions: () => [100], lostHistory: () => undefined });
   log.listed('100', { rewound: false });
   const intent = {
     ...newIntent(recordOf(1, { handle: 'h' })),

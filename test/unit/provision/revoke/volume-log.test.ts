@@ -38,11 +38,13 @@ function scene({ listedAt = '100' }: { listedAt?: string | undefined } = {}) {
       if (volumeHandle === 'broken') throw new Error('no handle');
       return [volumeHandle];
     },
-    oldestNeeded: () => needed.names,
-    oldestStorageNeeded: () => needed.storage,
-    onHole: () => seen.holes++,
-    onRewound: () => seen.rewound++,
   });
+  log.usedBy({
+    neededVersions: () => (needed.names === undefined ? [] : [needed.names]),
+    neededStorageVersions: () => (needed.storage === undefined ? [] : [needed.storage]),
+    lostHistory: () => seen.rewound++,
+  });
+  log.readBy({ fill: () => seen.holes++ });
   if (listedAt !== '') log.listed(listedAt, { rewound: false });
   /** The cache has an event, and everything up to it. */
   const follow = (name: string, sketch: Sketch, type: 'ADDED' | 'MODIFIED' | 'DELETED' = 'MODIFIED'): void => {
