@@ -5,6 +5,8 @@ import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { never, prefix, recordOf, Rig, uidOf } from './rig.ts';
 
 const hourMs = 3_600_000;
+/** Hours pass in minutes, not in tens of seconds. */
+const rare = { renewMs: 300_000, pollMs: 300_000 };
 
 /** The text of the n-th claim's entry. */
 function textOf(rig: Rig, n: number): string {
@@ -15,11 +17,11 @@ test('a record of another provisioner stays as old as it is', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock({ turns: 3 });
   const other = { isKnownProvisioner: (name: string) => name === 'other.example.com' };
-  const first = await rig.open({ clock, writer: 'first' });
+  const first = await rig.open({ ...rare, clock, writer: 'first' });
   await first.journal.put(recordOf(1), never);
   await first.stop();
   for (let life = 0; life < 3; life++) {
-    const process = await rig.open({ clock, ...other });
+    const process = await rig.open({ ...rare, clock, ...other });
     const record = recordOf(10 + life);
     await process.journal.put({ ...record, volume: { ...record.volume, provisioner: 'other.example.com' } }, never);
     await clock.advance(10 * hourMs);
@@ -31,7 +33,7 @@ test('a record of another provisioner stays as old as it is', async () => {
 test('a record of a process that lives is renewed, also while its shard is written for others all the time', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock({ turns: 3 });
-  const process = await rig.open({ clock });
+  const process = await rig.open({ ...rare, clock });
   await process.journal.put(recordOf(1), never);
   for (let n = 2; n < 54; n++) {
     await process.journal.put(recordOf(n), never);
@@ -44,12 +46,12 @@ test('a record of a process that lives is renewed, also while its shard is writt
 test('without leader election a process does not renew what another one has left', async () => {
   await using rig = await Rig.start();
   const clock = new ManualClock({ turns: 3 });
-  const first = await rig.open({ clock, writer: 'first', exclusive: false });
+  const first = await rig.open({ ...rare, clock, writer: 'first', exclusive: false });
   await first.journal.put(recordOf(1), never);
   await first.stop();
   const before = textOf(rig, 1);
   // never silent for long enough to be taken over
-  const second = await rig.open({ clock, exclusive: false, adoptAfterMs: 1000 * hourMs });
+  const second = await rig.open({ ...rare, clock, exclusive: false, adoptAfterMs: 1000 * hourMs });
   await second.journal.put(recordOf(2), never);
   await clock.advance(3 * hourMs);
   assert.equal(textOf(rig, 1), before);
