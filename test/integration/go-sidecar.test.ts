@@ -71,7 +71,7 @@ describe('the Go sidecar', () => {
     assert.equal(await otherSidecar('go run ./cmd', env), 'go run ./cmd');
     assert.equal(await otherSidecar('some/sidecar --a=1', env), 'some/sidecar --a=1');
     assert.equal(await otherSidecar(undefined, env), undefined);
-    await assert.rejects(access(log));
+    await assert.rejects(access(log), { code: 'ENOENT' });
   });
 
   test('is what GO_SIDECAR names, if that is a program', async () => {
@@ -80,12 +80,12 @@ describe('the Go sidecar', () => {
     env['GO_SIDECAR'] = path.join(folder, 'none');
     const { code, stderr } = await build();
     assert.deepEqual([code, stderr], [1, `build.sh: GO_SIDECAR=${folder}/none is no program\n`]);
-    await assert.rejects(access(log));
+    await assert.rejects(access(log), { code: 'ENOENT' });
   });
 
   test('that is missing is an exit code for --built, and nothing is compiled', async () => {
     assert.deepEqual(await build('--built'), { code: 1, stdout: '', stderr: '' });
-    await assert.rejects(access(log));
+    await assert.rejects(access(log), { code: 'ENOENT' });
     const program = await otherSidecar('go', env);
     assert.deepEqual(await build('--built'), { code: 0, stdout: `${program}\n`, stderr: '' });
   });

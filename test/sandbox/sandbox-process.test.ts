@@ -127,7 +127,7 @@ describe('Sandbox', () => {
     const sandbox = await Sandbox.start();
     await sandbox.close();
     await sandbox.close();
-    await assert.rejects(fetch(`${sandbox.url}/healthz`));
+    await assert.rejects(fetch(`${sandbox.url}/healthz`), { message: 'fetch failed' });
     assert.equal(existsSync(sandbox.kubeconfig), false);
   });
 });

@@ -152,7 +152,7 @@ exit 2
       const { code, stderr } = await run(...args);
       assert.equal(code, 1);
       assert.match(stderr, says);
-      await assert.rejects(called());
+      await assert.rejects(called(), { code: 'ENOENT' });
     });
   }
 

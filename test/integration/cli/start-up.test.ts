@@ -130,7 +130,7 @@ describe('at the start', () => {
       script: (driver) => driver.next('ControllerGetCapabilities', () => go.promise),
     });
     await started.driver.called('ControllerGetCapabilities');
-    await assert.rejects(fetch(`http://127.0.0.1:${port}/metrics`));
+    await assert.rejects(fetch(`http://127.0.0.1:${port}/metrics`), { message: 'fetch failed' });
     go.resolve({ capabilities: [{ rpc: { type: 'CREATE_DELETE_VOLUME' } }] });
     await started.program.logged('Listening for HTTP');
     assert.equal((await fetch(`http://127.0.0.1:${port}/metrics`)).status, 200);

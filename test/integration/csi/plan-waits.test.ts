@@ -140,7 +140,7 @@ describe('PlanWaits', () => {
     const done = waits.during('u1', 'grants', () => step.promise);
     changed();
     step.reject(new Error('what was read is older'));
-    await assert.rejects(done);
+    await assert.rejects(done, /what was read is older/);
     await clock.advance(1000);
     assert.deepEqual(woken, ['u1']);
   });

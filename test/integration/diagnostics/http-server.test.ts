@@ -260,7 +260,7 @@ describe('closing', () => {
     await Promise.all([server[Symbol.asyncDispose](), server[Symbol.asyncDispose]()]);
     await cut;
     await ending(idle);
-    await assert.rejects(open({ port }));
+    await assert.rejects(open({ port }), { code: 'ECONNREFUSED' });
   });
 
   test('lets a request in flight end well if it is quick', async () => {

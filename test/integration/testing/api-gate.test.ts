@@ -44,7 +44,7 @@ for (const [holds, arrives] of [
     assert.deepEqual(received, arrives);
     assert.equal((await fetch(`${gate.url}/version`)).status, 200);
     killed.abort();
-    await assert.rejects(sending);
+    await assert.rejects(sending, { name: 'AbortError' });
     assert.equal((await post(gate.url)).status, 200); // only one is held
   });
 }

@@ -58,7 +58,7 @@ describe('startSandbox', () => {
     const other = await startSandbox({ nodes: 0 });
     await other[Symbol.asyncDispose]();
     assert.equal(existsSync(other.kubeconfig), false);
-    await assert.rejects(fetch(other.url));
+    await assert.rejects(fetch(other.url), { message: 'fetch failed' });
     await other.close(); // once more
   });
 });

@@ -39,6 +39,6 @@ test('a write ends when the journal ends, whatever the reason of the end', async
   const put = journal.put(recordOf(1), never);
   while (hanging.hits === 0) await nextTurn();
   run.abort(new TransportError('connection refused', { code: 'ECONNREFUSED' }));
-  await assert.rejects(put);
+  await assert.rejects(put, /connection refused/);
   await running;
 });
