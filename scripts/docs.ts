@@ -7,7 +7,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { flagTableMarkdown } from '../src/cli/flags-markdown.ts';
+import { flagTableMarkdown } from './flags-markdown.ts';
 import { withSection } from './marked-section.ts';
 
 const file = path.join(import.meta.dirname, '../docs/flags.md');

@@ -19,12 +19,11 @@ import { printable } from '../base/printable.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import type { SecretReference } from '../provision/objects.ts';
-import { commandFor } from './audit-commands.ts';
-import { auditedDriver, auditLogger, homeIn } from './audited-driver.ts';
-import { connectAsSidecar, sidecarConfig } from './cluster-connection.ts';
+import { commandFor, homeIn } from './features/audit-feature.ts';
+import { auditedDriver, auditLogger, connectAsSidecar, sidecarConfig } from './connections.ts';
 import type { Config } from './config.ts';
 import { fieldManager } from './kubernetes.ts';
-import { journalObjects } from './sidecar-journal.ts';
+import { journalObjects } from './features/journal-features.ts';
 import {
   durationOf,
   isAgreedTo,

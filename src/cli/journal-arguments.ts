@@ -10,7 +10,7 @@ import {
   subcommandParser,
 } from './subcommand-call.ts';
 import type { Config } from './config.ts';
-import { sidecarConfig } from './cluster-connection.ts';
+import { sidecarConfig } from './connections.ts';
 
 const actions = ['list', 'drain', 'discard', 'adopt'] as const;
 

@@ -26,11 +26,10 @@ import {
   type StoredRecord,
 } from '../provision/intent-journal/read-journal.ts';
 import type { JournalLocation } from '../provision/intent-journal/shard-storage.ts';
-import { auditedDriver, auditLogger } from './audited-driver.ts';
-import { connectAsSidecar } from './cluster-connection.ts';
+import { auditedDriver, auditLogger, connectAsSidecar } from './connections.ts';
 import { type JournalArguments, journalArguments } from './journal-arguments.ts';
 import { fieldManager } from './kubernetes.ts';
-import { journalObjects } from './sidecar-journal.ts';
+import { journalObjects } from './features/journal-features.ts';
 import { isAgreedTo, stderrProgress, type SubcommandCall, SubcommandError, usageError } from './subcommand-call.ts';
 
 const codes = { done: 0, usage: 1, left: 2, failed: 3 } as const;

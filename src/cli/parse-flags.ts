@@ -218,10 +218,7 @@ function showsDefault(spec: FlagSpec): boolean {
  *
  * @throws {FlagValueError} at the first value that its flag does not accept.
  */
-function readOptions(
-  command: Command,
-  args: readonly string[],
-): { values: FlagValues; given: ReadonlySet<FlagName> } {
+function readOptions(command: Command, args: readonly string[]): { values: FlagValues; given: ReadonlySet<FlagName> } {
   command.parse(args, { from: 'user' });
   const values: Partial<Record<FlagName, unknown>> = {};
   const given = new Set<FlagName>();

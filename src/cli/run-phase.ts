@@ -1,40 +1,46 @@
 /** What runs while this instance leads, or always without leader election: CSI provisioner, controller, features. */
 import { capacityObserver } from '../capacity/capacity-observer.ts';
+import type { VolumeAttachment } from '../csi/attachments.ts';
+import { volumeName } from '../csi/create/volume-name.ts';
+import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
-import { PlanWaits } from '../csi/plan-waits.ts';
+import { provisionerIdentity } from '../csi/identity.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
+import { PlanWaits } from '../csi/plan-waits.ts';
 import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
-import { volumeName } from '../csi/create/volume-name.ts';
+import type { TopologyHook } from '../csi/topology/topology-hook.ts';
 import { textMeaning } from '../explain/causes/causes.ts';
-import { EventRecorder } from '../kube/events/event-recorder.ts';
+import type { Lister } from '../kube/cache/lister.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
+import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/queue/rate-limiter.ts';
 import { provisionInformers } from '../provision/cache/informers.ts';
 import type { KeptFields } from '../provision/cache/kept-fields.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../provision/objects.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
+import type { ReferenceGrant } from '../provision/reference-grant.ts';
 import { withCures } from '../provision/text-meaning.ts';
 import { type Feature, runFeatures, RunningCaches } from '../run/feature.ts';
 import { unreadyLeader } from '../run/leader-events.ts';
 import type { Config } from './config.ts';
 import { Attachments } from './features/attachments-feature.ts';
-import { attributesClassesFeature } from './features/attributes-classes-feature.ts';
-import { type CapacityFeature, capacityFeature } from './features/capacity-feature.ts';
 import { auditFeature } from './features/audit-feature.ts';
-import { cloneProtectionFeature } from './features/clone-protection-feature.ts';
-import { goneNodesFeature } from './features/gone-nodes-feature.ts';
-import { nodeDeploymentFeature } from './features/node-deployment-feature.ts';
-import { otherJournalsFeature } from './features/other-journals-feature.ts';
-import { type GrantsFeature, grantsFeature } from './features/reference-grants-feature.ts';
-import { snapshotSweepFeature } from './features/snapshot-sweep-feature.ts';
+import { type CapacityFeature, capacityFeature } from './features/capacity-feature.ts';
+import { goneNodesFeature, otherJournalsFeature, sidecarJournal } from './features/journal-features.ts';
+import {
+  attributesClassesFeature,
+  type AttributesClassesFeature,
+  cloneProtectionFeature,
+  type GrantsFeature,
+  grantsFeature,
+  snapshotSweepFeature,
+} from './features/sources-feature.ts';
 import { startGarbageFeature } from './features/start-garbage-feature.ts';
-import { type TopologyFeature, topologyFeature } from './features/topology-feature.ts';
+import { nodeDeploymentFeature, type TopologyFeature, topologyFeature } from './features/topology-feature.ts';
 import { fieldManager } from './kubernetes.ts';
-import { provisionerSettings } from './provisioner-settings.ts';
 import type { FeatureOptions, RunPhaseOptions } from './run-phase-options.ts';
-import { sidecarJournal } from './sidecar-journal.ts';
 import { ClusterMisfits } from './status/cluster-misfits.ts';
 
 /** Runs until `shutdown.stop` or `abort` aborts; resolves when what was under way has ended. */
@@ -214,4 +220,46 @@ function expectedName({ provisioning }: Config, { metadata: { uid } }: Persisten
   } catch {
     return `pvc-${uid ?? ''}`;
   }
+}
+
+/** The options of the CSI provisioner, from the configuration. */
+function provisionerSettings(
+  { config, driver, client, informers, recorder, clock, logger }: FeatureOptions,
+  parts: {
+    attachments: Lister<VolumeAttachment>;
+    grants: Lister<ReferenceGrant> | undefined;
+    attributesClasses: AttributesClassesFeature;
+    topology: TopologyHook | undefined;
+    plannedSources: () => Iterable<OpenSource>;
+    planWaits: PlanWaits;
+  },
+): CsiProvisionerOptions {
+  return {
+    driverName: driver.name,
+    identity: provisionerIdentity({
+      driverName: driver.name,
+      wallMs: clock.wallMs(),
+      random: Math.random(),
+      nodeName: config.nodeDeployment?.nodeName,
+    }),
+    capabilities: () => driver.capabilities,
+    controller: driver.calls,
+    progress: driver.progress,
+    client,
+    claims: informers.claims,
+    classes: informers.classes,
+    attachments: parts.attachments,
+    referenceGrants: parts.grants,
+    recorder,
+    logger,
+    clock,
+    timeoutMs: config.csiTimeoutMs,
+    ...config.provisioning,
+    gates: config.featureGates,
+    attributesClasses: parts.attributesClasses.api,
+    topology: parts.topology,
+    plannedSources: parts.plannedSources,
+    planWaits: parts.planWaits,
+    migration: driverMigration(driver.name),
+  };
 }

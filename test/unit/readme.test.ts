@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { loadYaml, type V1Deployment } from '@kubernetes/client-node';
 import { withSection } from '../../scripts/marked-section.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { flagTableMarkdown } from '../../src/cli/flags-markdown.ts';
+import { flagTableMarkdown } from '../../scripts/flags-markdown.ts';
 import { findFlag } from '../../src/cli/flags.ts';
 import { anchorsOf } from '../support/markdown-anchors.ts';
 

@@ -44,7 +44,7 @@ export class NoSidecarError extends Error {
 }
 
 /** A driver, and the Lease of its sidecars. */
-export interface FoundDriver {
+interface FoundDriver {
   driver: string;
   lease: Lease;
 }

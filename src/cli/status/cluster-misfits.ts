@@ -19,7 +19,7 @@ const maxWaitMs = 2000;
 const clockSkewMs = 30_000;
 const usualLeaseSeconds = 15;
 
-export interface ClusterMisfitsOptions {
+interface ClusterMisfitsOptions {
   client: KubeClient;
   clock: Clock;
   driverName: string;

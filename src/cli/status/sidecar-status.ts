@@ -22,13 +22,9 @@ import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { Health } from '../../run/health.ts';
 import type { Config } from '../config.ts';
 import { version } from '../program.ts';
-import { ApiServerResponses } from './api-server-responses.ts';
-import { CallsInFlight } from './calls-in-flight.ts';
+import { ApiServerResponses, CallsInFlight, recordedWork, releasedVolumes, reportedAudit } from './reported-work.ts';
 import type { ClusterMisfits } from './cluster-misfits.ts';
-import { recordedWork } from './recorded-work.ts';
-import { releasedVolumes } from './released-volumes.ts';
 import type { AuditState } from '../../audit/recurring-audit.ts';
-import { reportedAudit } from './reported-audit.ts';
 
 /** What is known once the endpoint starts. */
 interface KnownParts {

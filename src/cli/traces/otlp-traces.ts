@@ -29,9 +29,14 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from '../../base/logger.ts';
 import type { Span, SpanAttributes, Tracer } from '../../base/tracing.ts';
-import type { TracesConfig } from './traces-config.ts';
 
-export interface OtlpTracesOptions {
+/** Traces as asked for. */
+export interface TracesConfig {
+  /** Share of claims that are traced, from 0 to 1. */
+  readonly ratio: number;
+}
+
+interface OtlpTracesOptions {
   config: TracesConfig;
   version: string;
   logger: Logger;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectGarbage } from '../../../src/base/collect-garbage.ts';
+import { collectGarbage } from '../../../src/cli/features/start-garbage-feature.ts';
 
 test('collectGarbage frees what nobody holds any more', () => {
   makeGarbage();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectGarbage } from '../../../src/base/collect-garbage.ts';
+import { collectGarbage } from '../../../src/cli/features/start-garbage-feature.ts';
 import { shortValue } from '../../../src/base/short-value.ts';
 
 test('a value of up to 256 characters is quoted as it is', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { flagTableMarkdown } from '../../../src/cli/flags-markdown.ts';
+import { flagTableMarkdown } from '../../../scripts/flags-markdown.ts';
 import { flagGroups, flagList, type FlagName, type FlagValues } from '../../../src/cli/flags.ts';
 import { helpText, parseFlags } from '../../../src/cli/parse-flags.ts';
 import { ExitError } from '../../../src/run/exit.ts';

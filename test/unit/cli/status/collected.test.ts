@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ApiServerResponses } from '../../../../src/cli/status/api-server-responses.ts';
-import { recordedWork } from '../../../../src/cli/status/recorded-work.ts';
-import { releasedVolumes } from '../../../../src/cli/status/released-volumes.ts';
+import { ApiServerResponses, recordedWork, releasedVolumes } from '../../../../src/cli/status/reported-work.ts';
 import type { OpenIntent } from '../../../../src/provision/controller-status.ts';
 import type { ReleasedVolume } from '../../../../src/provision/volume/released-volume.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';

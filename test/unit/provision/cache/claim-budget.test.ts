@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { collectGarbage } from '../../../../src/base/collect-garbage.ts';
+import { collectGarbage } from '../../../../src/cli/features/start-garbage-feature.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
 import { Store } from '../../../../src/kube/cache/store.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { tracesConfig } from '../../../src/cli/traces/traces-config.ts';
+import { tracesConfig } from '../../../src/cli/traces/start-traces.ts';
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 

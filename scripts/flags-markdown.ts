@@ -1,4 +1,4 @@
-import { flagGroups, flagList, isBoolean, type FlagSpec } from './flags.ts';
+import { flagGroups, flagList, isBoolean, type FlagSpec } from '../src/cli/flags.ts';
 
 /** The flags as Markdown tables, one per group: docs/flags.md holds exactly this text. */
 export function flagTableMarkdown(): string {

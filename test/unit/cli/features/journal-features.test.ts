@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { journalObjects, type JournalObjects } from '../../../src/cli/sidecar-journal.ts';
+import { parseCommandLine } from '../../../../src/cli/command-line.ts';
+import { journalObjects, type JournalObjects } from '../../../../src/cli/features/journal-features.ts';
 
 function objectsOf(args: readonly string[], environment = {}, driverName = 'hostpath.csi.k8s.io') {
   const parsed = parseCommandLine({ argv0: 'x', args, environment, version: 'v0' });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
-import { centralTopology } from '../../../../src/cli/features/central-topology.ts';
+import { centralTopology } from '../../../../src/cli/features/topology-feature.ts';
 import { csiNodeResource, nodeInformers, nodeResource } from '../../../../src/csi/topology/topology-nodes.ts';
 import type { SandboxObject } from '../../../../sandbox/api/client.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';

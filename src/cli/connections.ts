@@ -1,12 +1,17 @@
-/** The connection of a subcommand: from a person's kubeconfig, from within a Pod, or from the flags of the sidecar. */
+/** The connections of a subcommand: to the cluster, from a person's kubeconfig or from within a Pod, and to the driver. */
 import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { CannotReadError } from '../audit/cannot-read-error.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
 import { printable } from '../base/printable.ts';
-import { eraseLine } from '../base/progress.ts';
+import { eraseLine, type Progress } from '../base/progress.ts';
 import { shortValue } from '../base/short-value.ts';
 import { textLogger } from '../base/text-logger.ts';
+import { connectionProblem } from '../csi/connection-problem.ts';
+import { csiTarget, socketPath } from '../csi/csi-address.ts';
+import { Driver } from '../csi/driver.ts';
 import { durationText } from '../explain/time-text.ts';
 import { ApiError } from '../kube/client/api-error.ts';
 import { connect } from '../kube/client/connect.ts';
@@ -19,8 +24,8 @@ import { buildConfig, type Config } from './config.ts';
 import { applyFeatureGates } from './feature-gates.ts';
 import { checkLogging } from './logging.ts';
 import { meantWords, parseFlags } from './parse-flags.ts';
-import { type SubcommandCall, SubcommandError, type TextOutput } from './subcommand-call.ts';
 import { version } from './program.ts';
+import { type SubcommandCall, SubcommandError, type TextOutput } from './subcommand-call.ts';
 
 /** The flags with which a subcommand finds its cluster. */
 export interface ConnectionFlags {
@@ -118,10 +123,7 @@ const worthMs = 3000;
  *
  * @returns what is to be called before each pause. Of requests that wait at the same time one is named.
  */
-function pauseNotice(
-  { stderr }: { stderr: TextOutput },
-  clock: Pick<Clock, 'wallMs'>,
-): (pause: RequestPause) => void {
+function pauseNotice({ stderr }: { stderr: TextOutput }, clock: Pick<Clock, 'wallMs'>): (pause: RequestPause) => void {
   let begunMs = 0;
   let lastUntilMs = -Infinity;
   let announcedMs = -Infinity;
@@ -174,4 +176,45 @@ export function sidecarConfig(
     logging: checkLogging(values),
     featureGates: gates,
   });
+}
+
+/** How long the driver may take until it responds for the first time, in milliseconds. */
+const maxConnectMs = 10_000;
+/** Max size of a response: of a driver without pages that of its whole list, in bytes. */
+const maxResponseBytes = 256 * 1024 * 1024;
+
+/** What fails is part of the output; the log has what driver and API are asked, if `-v` wants it. */
+export function auditLogger({ stderr }: Pick<SubcommandCall, 'stderr'>, { logging }: Config): Logger {
+  const level = logging.verbosity >= 5 ? 'trace' : logging.verbosity >= 2 ? 'debug' : 'error';
+  return textLogger({ level, write: (line) => stderr.write(line) });
+}
+
+/** Connects to the driver; dispose it at the end. @throws {CannotReadError} when it does not respond in time, or wrongly. */
+export async function auditedDriver(
+  { csiAddress: address, csiTimeoutMs: timeoutMs, nodeDeployment }: Config,
+  options: { progress: Progress; logger: Logger; signal: AbortSignal; onGone: (error: Error) => void },
+): Promise<Driver> {
+  const { progress, logger, signal, onGone } = options;
+  const patience = new AbortController();
+  const timer = systemClock.after(maxConnectMs, () => patience.abort());
+  progress.at(`Connecting to the driver on ${address}`);
+  try {
+    return await Driver.connect({
+      address,
+      timeoutMs,
+      maxResponseBytes,
+      askNodeInfo: nodeDeployment !== null,
+      clock: systemClock,
+      logger,
+      onGone,
+      signal: AbortSignal.any([signal, patience.signal]),
+    });
+  } catch (error) {
+    const why = patience.signal.aborted
+      ? `no response within ${maxConnectMs / 1000} s: ${await connectionProblem(socketPath(csiTarget(address)))}`
+      : (error as Error).message;
+    throw new CannotReadError(`the driver on ${address}: ${why}`, { cause: error });
+  } finally {
+    timer.cancel();
+  }
 }
