@@ -63,7 +63,13 @@ export {
   VolumeInUseError,
 } from './provision/provisioner.ts';
 export type { BackendProgress } from './provision/backend-progress.ts';
-export type { FulfilContext, Plan, Recoverable, RevokeContext } from './provision/recoverable.ts';
+export {
+  type FulfilContext,
+  type Plan,
+  Planned,
+  type Recoverable,
+  type RevokeContext,
+} from './provision/recoverable.ts';
 export { pvFor, type PvForOptions } from './provision/pv-for.ts';
 export { requireIdentity } from './provision/require-identity.ts';
 export { classOfVolume } from './provision/class-of-volume.ts';

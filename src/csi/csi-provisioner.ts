@@ -14,7 +14,7 @@ import {
 } from '../provision/provisioner.ts';
 import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../provision/recoverable.ts';
 import { AttachmentGate } from './attachment-gate.ts';
-import { type PlannedVolume, planVolume, type VolumePlan } from './create/volume-plan.ts';
+import { PlannedVolume, planVolume, type VolumePlan } from './create/volume-plan.ts';
 import { createVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteVolume } from './delete-volume.ts';
@@ -24,7 +24,6 @@ import { isMadeElsewhere } from './node-deployment/volume-ownership.ts';
 import { recordedPlan } from './create/recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
 import { KeptSecrets } from './secrets/kept-secrets.ts';
-import { SecretHandOver } from './secrets/secret-hand-over.ts';
 import { templateAnnotations } from './secrets/secret-template.ts';
 import { type OpenSource, openSource } from './sources/open-source.ts';
 import { protectFoundSource, protectSource, unprotectSource } from './sources/planned-source.ts';
@@ -44,23 +43,17 @@ export class CsiProvisioner implements Recoverable {
   readonly progress: BackendProgress | undefined;
   readonly #options: CsiProvisionerOptions;
   readonly #attachmentGate: AttachmentGate;
-  readonly #handOver: SecretHandOver;
   readonly #keptSecrets = new KeptSecrets();
   readonly #storage: CsiStorage;
   readonly #requisite = new SharedRequisite();
   /** UIDs of claims whose volume is copied: until their record is closed it counts as open, but needs its source no more. */
   readonly #copied = new Set<string>();
-  /** UIDs of sources, by plan, see `#rememberForFulfil`. */
-  readonly #sourceUids = new WeakMap<Plan, string>();
-  /** Claims whose volume attributes class the plan leaves out, by plan, see `#rememberForFulfil`. */
-  readonly #withAttributesClassLeftOut = new WeakMap<Plan, PersistentVolumeClaim>();
 
   constructor(given: CsiProvisionerOptions) {
     const options = tellingNode(given);
     this.#options = options;
     this.progress = options.progress;
     this.#attachmentGate = new AttachmentGate(options);
-    this.#handOver = new SecretHandOver(options.clock);
     const { driverName, migration, node } = options;
     this.isElsewhere = node && ((volume) => isMadeElsewhere(volume, { driverName, nodeName: node.nodeName }));
     this.#storage = csiStorage({ isDriver: (name) => name === driverName, migration });
@@ -94,10 +87,13 @@ export class CsiProvisioner implements Recoverable {
     return `not responsible for provisioning of PVC ${objectKey(claim)} because it is not assigned to node ${goQuote(node.nodeName)}`;
   }
 
-  /** The plan is all that `fulfil` needs, also in another process; in this process it also gets what was read for the plan. */
-  async plan(options: ProvisionOptions, context: ProvisionContext): Promise<Plan> {
+  /**
+   * The plan is all that `fulfil` needs, also in another process; in this process it also gets what was read for the plan. Its list of
+   * topologies is that of the plan made before it, where the two are equal.
+   */
+  async plan(options: ProvisionOptions, context: ProvisionContext): Promise<PlannedVolume> {
     this.#options.planWaits?.forget(options.claim.metadata.uid ?? '');
-    const planned = await failingAs('no-change', async () => {
+    const { plan, ...read } = await failingAs('no-change', async () => {
       await this.#checkOurs(options);
       try {
         return await planVolume(this.#options, options, context);
@@ -106,7 +102,15 @@ export class CsiProvisioner implements Recoverable {
         throw error;
       }
     });
-    return this.#rememberForFulfil(planned, options.claim);
+    this.#copied.delete(plan.claim.uid);
+    const { topology, spec } = plan;
+    const shared: VolumePlan = { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) };
+    const { volumeAttributesClassName: wanted = '' } = options.claim.spec;
+    // left out as the API is not served; with the gate off `attributesClasses` is undefined, and nobody expects the class to be applied
+    const isLeftOut =
+      wanted !== '' && spec.volumeAttributesClassName === undefined && this.#options.attributesClasses !== undefined;
+    const withClassLeftOut = isLeftOut ? options.claim : undefined;
+    return new PlannedVolume({ plan: shared, ...read }, { withClassLeftOut, nowMs: this.#options.clock.monotonicMs() });
   }
 
   /** @throws {IgnoredError} when the claim is not ours, and {ProvisionError} when that cannot be determined. */
@@ -119,36 +123,17 @@ export class CsiProvisioner implements Recoverable {
     if (reason !== undefined) throw new IgnoredError(reason);
   }
 
-  /**
-   * Keeps what was read for a plan and is not in it. The key is the plan object itself: `fulfil` finds it only if it is given the
-   * object that this returns, not a copy or one that was read from a record.
-   *
-   * @returns the plan; its list of topologies is that of the plan made before it, where the two are equal.
-   */
-  #rememberForFulfil({ plan, secrets, sourceUid }: PlannedVolume, claim: PersistentVolumeClaim): VolumePlan {
-    const { topology, spec } = plan;
-    const key: VolumePlan = { ...plan, ...(topology && { topology: this.#requisite.share(topology) }) };
-    this.#copied.delete(plan.claim.uid);
-    this.#handOver.give(key, secrets);
-    if (sourceUid !== undefined) this.#sourceUids.set(key, sourceUid);
-    const { volumeAttributesClassName: wanted } = claim.spec;
-    // left out as the API is not served; with the gate off `attributesClasses` is undefined, and nobody expects the class to be applied
-    if (wanted && spec.volumeAttributesClassName === undefined && this.#options.attributesClasses !== undefined)
-      this.#withAttributesClassLeftOut.set(key, claim);
-    return key;
-  }
-
-  /** The secret is read again, unless this very plan was made in this process a moment ago. */
+  /** The secret is read again, unless the plan was made in this process a moment ago. */
   fulfil(given: Plan, context: FulfilContext): Promise<PersistentVolume> {
     return unforeseenAsInBackground(context, async (guarded) => {
-      // `{}` where the plan names no secret; undefined: the plan was not made in this process a moment ago
-      const kept = this.#handOver.take(given);
-      const plan = kept === undefined ? recordedPlan(given, this.#options.driverName) : (given as VolumePlan);
+      const planned = context.planned instanceof PlannedVolume ? context.planned : undefined;
+      const plan = planned?.plan ?? recordedPlan(given, this.#options.driverName);
       await this.#checkGrant(plan);
+      const kept = planned?.takeSecrets(this.#options.clock.monotonicMs()); // `{}` where the plan names no secret
       const secrets = kept ?? (await secretsOf(this.#options, plan, guarded.signal));
       this.#keptSecrets.set(plan, secrets);
       const create = (): Promise<PersistentVolume> => createVolume(this.#options, plan, { ...guarded, secrets });
-      return this.#withSourceAndAttributesClass(given, plan, guarded, create);
+      return this.#withSourceAndAttributesClass(plan, planned, guarded, create);
     });
   }
 
@@ -235,16 +220,15 @@ export class CsiProvisioner implements Recoverable {
    * neither it only calls `create`.
    */
   async #withSourceAndAttributesClass(
-    given: Plan,
     plan: VolumePlan,
+    planned: PlannedVolume | undefined,
     context: FulfilContext,
     create: () => Promise<PersistentVolume>,
   ): Promise<PersistentVolume> {
-    await this.#protect(given, plan, context);
+    await this.#protect(plan, planned?.sourceUid, context);
     const volume = await create();
     await this.#unprotect(plan, context);
-    const claim = this.#withAttributesClassLeftOut.get(given);
-    if (claim !== undefined) this.#reportUnusedAttributesClass(claim);
+    if (planned?.withClassLeftOut !== undefined) this.#reportUnusedAttributesClass(planned.withClassLeftOut);
     return volume;
   }
 
@@ -252,9 +236,13 @@ export class CsiProvisioner implements Recoverable {
    * Protects the source, if there is one. At each attempt: another process that restored the same snapshot may have removed the finalizer
    * meanwhile.
    */
-  async #protect(given: Plan, { source }: VolumePlan, { mayExist, signal }: FulfilContext): Promise<void> {
+  async #protect(
+    { source }: VolumePlan,
+    sourceUid: string | undefined,
+    { mayExist, signal }: FulfilContext,
+  ): Promise<void> {
     if (mayExist) await protectFoundSource(this.#options, source, signal);
-    else await protectSource(this.#options, source, signal, this.#sourceUids.get(given));
+    else await protectSource(this.#options, source, signal, sourceUid);
   }
 
   /** Frees a snapshot that no other volume in progress needs. */

@@ -13,8 +13,22 @@ import type { ProvisionContext, Provisioner, ProvisionOptions } from './provisio
  */
 export type Plan = Readonly<Record<string, unknown>>;
 
+/**
+ * What `plan` may return in place of a plan: the plan, and what was read for it that must not be recorded, such as secrets, in fields of a class
+ * that extends this one. A plan is a plain object and this is none, so no journal can encode it.
+ */
+export abstract class Planned<P extends object = Plan> {
+  readonly plan: P;
+
+  constructor(plan: P) {
+    this.plan = plan;
+  }
+}
+
 /** What `fulfil` is given. */
 export interface FulfilContext extends ProvisionContext {
+  /** What `plan` has returned for this plan, if that was in this process, and no plain plan. */
+  planned?: Planned<object> | undefined;
   /**
    * An earlier attempt with this plan may have reached the backend, perhaps of another process: what the plan was made
    * from may be gone, and must not be looked up again.
@@ -59,7 +73,7 @@ export interface Recoverable<P extends object = Plan> extends Omit<Provisioner, 
    *
    * @throws {ProvisionError} and {IgnoredError} as `Provisioner.provision` does.
    */
-  plan(options: ProvisionOptions, context: ProvisionContext): Promise<P>;
+  plan(options: ProvisionOptions, context: ProvisionContext): Promise<P | Planned<P>>;
   /**
    * Creates the storage and describes it, as `Provisioner.provision` does. May be repeated with the same plan, and then finds what an
    * earlier attempt created. The volume gets the name that `plan` was given.

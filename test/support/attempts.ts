@@ -1,7 +1,7 @@
 /** Attempts to make volumes, as the controller makes them of a `Recoverable` provisioner. */
 import type { PersistentVolume } from '../../src/provision/objects.ts';
 import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '../../src/provision/provisioner.ts';
-import type { Plan, Recoverable } from '../../src/provision/recoverable.ts';
+import { type Plan, Planned, type Recoverable } from '../../src/provision/recoverable.ts';
 
 /**
  * One attempt after the other for each claim: a plan that may have been fulfilled is fulfilled again, else there is a
@@ -10,8 +10,8 @@ import type { Plan, Recoverable } from '../../src/provision/recoverable.ts';
  */
 export class Attempts {
   readonly #provisioner: Pick<Recoverable, 'plan' | 'fulfil'>;
-  /** By UID of the claim: plans whose storage may exist. */
-  readonly #open = new Map<string, Plan>();
+  /** By UID of the claim: what was planned, whose storage may exist. */
+  readonly #open = new Map<string, Plan | Planned>();
 
   constructor(provisioner: Pick<Recoverable, 'plan' | 'fulfil'>) {
     this.#provisioner = provisioner;
@@ -22,14 +22,15 @@ export class Attempts {
     const { uid = '' } = options.claim.metadata;
     const open = this.#open.get(uid);
     const mayExist = open !== undefined;
-    const plan = open ?? (await this.#provisioner.plan(options, context));
+    const made = open ?? (await this.#provisioner.plan(options, context));
+    const [plan, planned] = made instanceof Planned ? [made.plan, made] : [made, undefined];
     const beforeDelete = (): Promise<void> => Promise.resolve();
     try {
-      const volume = await this.#provisioner.fulfil(plan, { ...context, mayExist, beforeDelete });
+      const volume = await this.#provisioner.fulfil(plan, { ...context, planned, mayExist, beforeDelete });
       this.#open.delete(uid);
       return volume;
     } catch (error) {
-      if (leavesOpen(error, mayExist)) this.#open.set(uid, plan);
+      if (leavesOpen(error, mayExist)) this.#open.set(uid, made);
       else this.#open.delete(uid);
       throw error;
     }

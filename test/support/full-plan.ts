@@ -1,4 +1,5 @@
 /** A claim that uses everything a plan can hold, and a world in which its volume can be made. */
+import type { PlannedVolume, VolumePlan } from '../../src/csi/create/volume-plan.ts';
 import type { TopologyHook } from '../../src/csi/topology/topology-hook.ts';
 import type { Plan } from '../../src/provision/recoverable.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../src/provision/objects.ts';
@@ -65,7 +66,12 @@ export async function startFullRig(options: Omit<RigOptions, 'plugin' | 'control
 }
 
 /** The plan of that claim's volume. */
-export function makePlan(rig: Rig): Promise<Plan> {
+export async function makePlan(rig: Rig): Promise<VolumePlan> {
+  return (await makePlanned(rig)).plan;
+}
+
+/** The same, with what belongs to the process that has made it. */
+export function makePlanned(rig: Rig): Promise<PlannedVolume> {
   return rig.provisioner.plan(rig.options(claim, storageClass, 'n1'), { signal: new AbortController().signal });
 }
 

@@ -11,6 +11,7 @@ import type {
   StorageClass,
 } from '../../provision/objects.ts';
 import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '../../provision/provisioner.ts';
+import { Planned } from '../../provision/recoverable.ts';
 import { driverParameters, extraMetadata, warnDeprecatedFsType } from './class-parameters.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import { errorMessage } from '../error-message.ts';
@@ -68,12 +69,40 @@ export type VolumePlan = {
   >;
 };
 
-/** A plan, and what was read on the way: it belongs to this attempt and is stored nowhere. */
-export interface PlannedVolume {
+/** A plan, and what was read on the way. */
+export interface PlanWithReads {
   plan: VolumePlan;
   secrets: Record<string, SecretString>;
   /** UID of the source claim or snapshot, to detect that it was deleted and recreated. */
   sourceUid?: string;
+}
+
+/** How long secrets that were read for a plan are used, in milliseconds: after that they are read again, for they may have been rotated. */
+const secretsValidMs = 2_000;
+
+/** A plan, and what belongs to the process that has made it, and is recorded nowhere. */
+export class PlannedVolume extends Planned<VolumePlan> {
+  readonly sourceUid: string | undefined;
+  /** The claim, if the plan leaves out its volume attributes class. */
+  readonly withClassLeftOut: PersistentVolumeClaim | undefined;
+  #secrets: { values: Record<string, SecretString>; untilMs: number } | undefined;
+
+  constructor(
+    { plan, secrets, sourceUid }: PlanWithReads,
+    { withClassLeftOut, nowMs }: { withClassLeftOut: PersistentVolumeClaim | undefined; nowMs: number },
+  ) {
+    super(plan);
+    this.sourceUid = sourceUid;
+    this.withClassLeftOut = withClassLeftOut;
+    this.#secrets = { values: secrets, untilMs: nowMs + secretsValidMs };
+  }
+
+  /** The secrets, once. @returns nothing where they were taken already, or were read too long ago. */
+  takeSecrets(nowMs: number): Record<string, SecretString> | undefined {
+    const kept = this.#secrets;
+    this.#secrets = undefined;
+    return kept !== undefined && nowMs <= kept.untilMs ? kept.values : undefined;
+  }
 }
 
 /**
@@ -87,7 +116,7 @@ export async function planVolume(
   settings: CsiProvisionerOptions,
   options: ProvisionOptions,
   { signal }: ProvisionContext,
-): Promise<PlannedVolume> {
+): Promise<PlanWithReads> {
   const { claim, selectedNodeName, volumeName: name } = options;
   const attributesClass = await appliedClass(settings, claim, signal);
   const valid = await reading(settings, claim, grantOf(claim), () =>

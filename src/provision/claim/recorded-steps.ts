@@ -25,7 +25,7 @@ import { noteFailure, reportStuck } from './note-failure.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
 import type { ProvisionOptions } from '../provisioner.ts';
 import type { RecentlySaved } from '../volume/recently-saved.ts';
-import type { Recoverable } from '../recoverable.ts';
+import { Planned, type Recoverable } from '../recoverable.ts';
 import type { RevokeQueue } from '../revoke/revoke-queue.ts';
 import { closeIfServed } from './served-intent.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
@@ -160,18 +160,20 @@ export class RecordedSteps implements AttemptSteps {
     const { claim } = options;
     // before anything is planned, so that every later change of volumes is seen
     const version = intents.mayHaveHadVolume(claimUid(claim)) ? undefined : volumes.version;
-    const plan = await provisioner.plan(options, { signal });
+    const made = await provisioner.plan(options, { signal });
+    const planned = made instanceof Planned ? made : undefined;
+    const plan = made instanceof Planned ? made.plan : made;
     checkPlan(plan);
     const record: IntentRecord = {
       claim: namesOf(claim),
       volume: volumeTemplate(options),
-      plan, // not copied: the provisioner may have kept something for this very object, which `fulfil` takes
+      plan,
       phase: 'create',
       ...(version !== undefined && !Number.isNaN(orderOf(version)) && { since: version }),
       createdAt: new Date(clock.wallMs()).toISOString(),
     };
     const intent = await this.#whileReportingWait(claim, () =>
-      intents.openAndRecord(record, { plannedNode: nodeName(claim), signal }),
+      intents.openAndRecord(record, { plannedNode: nodeName(claim), planned, signal }),
     );
     // the claim may have changed while its record was written; such a change has queued it
     const cached = this.#cached(intent);
@@ -228,6 +230,7 @@ export class RecordedSteps implements AttemptSteps {
           provisioner.fulfil(intent.record.plan, {
             signal,
             permit,
+            planned: intent.planned,
             mayExist: couldExist,
             beforeDelete,
             created: (handle) => void intents.on(intent, { type: 'named', handle }),

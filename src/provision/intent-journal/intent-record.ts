@@ -56,10 +56,7 @@ export interface VolumeTemplate {
 export interface IntentRecord {
   claim: { namespace: string; name: string; uid: string };
   volume: VolumeTemplate;
-  /**
-   * Of the provisioner; means nothing to the journal. In the process that has planned it this is the object that `plan` returned, never a
-   * copy: the provisioner may have kept something for it.
-   */
+  /** Of the provisioner; means nothing to the journal. */
   plan: Plan;
   phase: IntentPhase;
   /**

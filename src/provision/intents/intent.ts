@@ -1,6 +1,7 @@
 /** An open intent, its record, and what it waits for. */
 import type { FoundIntent } from '../intent-journal/intent-journal.ts';
 import type { IntentPhase, IntentRecord } from '../intent-journal/intent-record.ts';
+import type { Planned } from '../recoverable.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
 import {
   type Calls,
@@ -32,6 +33,8 @@ export interface Intent {
   state: IntentState;
   /** The node that was selected when this process planned it, see `nodeName`; undefined: another process planned it. */
   readonly plannedNode: string | undefined;
+  /** What must not be recorded of the plan that this process has made; undefined: nothing, or another process planned it. */
+  readonly planned: Planned | undefined;
   /** Why nothing may ever be deleted because of it. */
   readonly reportOnly: string | undefined;
   /**
@@ -49,6 +52,7 @@ export function newIntent(record: IntentRecord, calls: Calls = noCalls): Intent 
     record,
     state: { kind: 'recording', calls },
     plannedNode: undefined,
+    planned: undefined,
     reportOnly: undefined,
     since,
     firstSince: since,
@@ -63,7 +67,7 @@ export function foundIntent(
 ): Intent {
   const since = orderOf(record.since);
   const state = foundState(record, owner, { time, sinceMs: (known && callsOf(known).sinceMs) ?? time.nowMs });
-  return { record, state, plannedNode: undefined, reportOnly, since, firstSince: since };
+  return { record, state, plannedNode: undefined, planned: undefined, reportOnly, since, firstSince: since };
 }
 
 function foundState(

@@ -12,6 +12,7 @@ import {
 } from '../intent-journal/intent-journal.ts';
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
 import type { IntentRecord, StuckReason } from '../intent-journal/intent-record.ts';
+import type { Planned } from '../recoverable.ts';
 import type { BackendProgress } from '../backend-progress.ts';
 import { RecentlyClosed } from './recently-closed.ts';
 import { type Calls, callsEndMs, noCalls, type Time } from './earlier-requests.ts';
@@ -264,7 +265,7 @@ export class Intents {
    */
   async openAndRecord(
     record: IntentRecord,
-    { plannedNode, signal }: { plannedNode?: string | undefined; signal: AbortSignal },
+    { plannedNode, planned, signal }: { plannedNode?: string; planned?: Planned | undefined; signal: AbortSignal },
   ): Promise<Intent> {
     const { uid } = record.claim;
     const { name } = record.volume;
@@ -280,7 +281,7 @@ export class Intents {
     if (this.#open.get(uid) !== undefined)
       throw new ForeignIntentError(`another process has begun a volume for the claim ${uid} meanwhile`);
     const begun = newIntent(this.#withKnownVersion(record), this.#callsOfClosed.get(name));
-    const intent: Intent = { ...begun, plannedNode };
+    const intent: Intent = { ...begun, plannedNode, planned };
     this.#open.add(intent);
     this.#options.volumeLog.extend(intent.since); // planning took long: the log may have dropped what came first
     try {

@@ -9,7 +9,7 @@ import { type FulfilContext, isRecoverable } from '../../../src/provision/recove
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { base64, makeClaim, Rig, uid } from '../../support/csi-rig.ts';
-import { makePlan, secretPath, sourcePath, startFullRig, storedPlan } from '../../support/full-plan.ts';
+import { makePlan, makePlanned, secretPath, sourcePath, startFullRig, storedPlan } from '../../support/full-plan.ts';
 
 const { signal } = new AbortController();
 
@@ -62,17 +62,18 @@ describe('CsiProvisioner, a plan', () => {
       requirements: () => ({ requisite: structuredClone(requisite), preferred: structuredClone(requisite) }),
     };
     await using rig = await startFullRig({ settings: { topology } });
-    const [one, two] = [await makePlan(rig), await makePlan(rig)] as { topology?: { requisite: unknown } }[];
-    assert.deepEqual(one?.topology, { requisite, first: 0 });
-    assert.equal(one.topology.requisite, two?.topology?.requisite);
+    const [one, two] = [await makePlan(rig), await makePlan(rig)];
+    assert.deepEqual(one.topology, { requisite, first: 0 });
+    assert.equal(one.topology.requisite, two.topology?.requisite);
   });
 });
 
 describe('CsiProvisioner, fulfilling a plan', () => {
   test('sends the same bytes again when it was stored, and claim, class, node and source are gone', async () => {
     await using rig = await startFullRig();
-    const plan = await makePlan(rig);
-    const volume = await rig.provisioner.fulfil(plan, first());
+    const planned = await makePlanned(rig);
+    const { plan } = planned;
+    const volume = await rig.provisioner.fulfil(plan, first({ planned }));
     rig.api.remove(sourcePath);
     rig.api.remove('/api/v1/persistentvolumes/pv-src');
     rig.api.remove('/apis/storage.k8s.io/v1/volumeattributesclasses/gold');
@@ -89,11 +90,12 @@ describe('CsiProvisioner, fulfilling a plan', () => {
   test('reads a secret once for plan and first attempt, and again for each further one', async () => {
     await using rig = await startFullRig();
     const reads = () => rig.api.log.filter((line) => line === `GET ${secretPath}`).length;
-    const plan = await makePlan(rig);
-    await rig.provisioner.fulfil(plan, first());
+    const planned = await makePlanned(rig);
+    const { plan } = planned;
+    await rig.provisioner.fulfil(plan, first({ planned }));
     assert.equal(reads(), 1);
     rig.api.put(secretPath, { metadata: { name: 's', namespace: 'ns' }, data: { user: base64('rotated') } });
-    await rig.provisioner.fulfil(plan, again);
+    await rig.provisioner.fulfil(plan, { ...again, planned });
     assert.equal(reads(), 2);
     assert.deepEqual(rig.driver.callsOf('CreateVolume')[1]?.request['secrets'], { user: 'rotated' });
   });
@@ -101,10 +103,11 @@ describe('CsiProvisioner, fulfilling a plan', () => {
   test('does not use a secret that was read long ago', async () => {
     const clock = new ManualClock();
     await using rig = await startFullRig({ settings: { clock } });
-    const plan = await makePlan(rig);
+    const planned = await makePlanned(rig);
+    const { plan } = planned;
     await clock.advance(2001);
     rig.api.put(secretPath, { metadata: { name: 's', namespace: 'ns' }, data: { user: base64('rotated') } });
-    await rig.provisioner.fulfil(plan, first());
+    await rig.provisioner.fulfil(plan, first({ planned }));
     assert.deepEqual(rig.createRequest['secrets'], { user: 'rotated' });
   });
 
@@ -122,9 +125,10 @@ describe('CsiProvisioner, fulfilling a plan', () => {
 
   test('a permit that is refused directly before the call means that nothing was sent', async () => {
     await using rig = await startFullRig();
-    const plan = await makePlan(rig);
+    const planned = await makePlanned(rig);
+    const { plan } = planned;
     const permit = { isValid: false, renewed: () => Promise.reject(new Error('the lease is lost')) };
-    await assert.rejects(rig.provisioner.fulfil(plan, first({ permit })), {
+    await assert.rejects(rig.provisioner.fulfil(plan, first({ planned, permit })), {
       name: 'ProvisionError',
       state: 'no-change',
       message: 'the lease is lost',
@@ -134,9 +138,13 @@ describe('CsiProvisioner, fulfilling a plan', () => {
 
   test('a source that cannot be protected ends the first attempt before the driver is called', async () => {
     await using rig = await startFullRig();
-    const plan = await makePlan(rig);
+    const planned = await makePlanned(rig);
+    const { plan } = planned;
     rig.api.fail({ method: 'PUT', path: sourcePath, code: 403, reason: 'Forbidden', message: 'not for you' });
-    await assert.rejects(rig.provisioner.fulfil(plan, first()), { state: 'no-change', message: 'not for you' });
+    await assert.rejects(rig.provisioner.fulfil(plan, first({ planned })), {
+      state: 'no-change',
+      message: 'not for you',
+    });
     assert.deepEqual(rig.driver.callsOf('CreateVolume'), []);
   });
 
@@ -178,12 +186,13 @@ describe('CsiProvisioner, fulfilling a plan', () => {
 
   test('a source under deletion does not stop a repeat', async () => {
     await using rig = await startFullRig();
-    const plan = await makePlan(rig);
+    const planned = await makePlanned(rig);
+    const { plan } = planned;
     rig.driver.next('CreateVolume', new DriverFailure(status.DEADLINE_EXCEEDED, 'slow'));
-    await assert.rejects(rig.provisioner.fulfil(plan, first()), { state: 'in-background' });
+    await assert.rejects(rig.provisioner.fulfil(plan, first({ planned })), { state: 'in-background' });
     const source = rig.api.get(sourcePath)!;
     rig.api.put(sourcePath, { ...source, metadata: { ...source.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
-    assert.equal((await rig.provisioner.fulfil(plan, again)).spec.csi?.volumeHandle, 'vol-1');
+    assert.equal((await rig.provisioner.fulfil(plan, { ...again, planned })).spec.csi?.volumeHandle, 'vol-1');
   });
 });
 
@@ -199,7 +208,7 @@ describe('CsiProvisioner, an unfit volume of a plan', () => {
   test('is deleted once the controller knows', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', tooSmall);
-    const plan = await rig.provisioner.plan(rig.options(), { signal });
+    const { plan } = await rig.provisioner.plan(rig.options(), { signal });
     const announced: string[] = [];
     const beforeDelete = (handle: string): Promise<void> => {
       assert.deepEqual(rig.driver.callsOf('DeleteVolume'), []);
@@ -221,7 +230,7 @@ describe('CsiProvisioner, an unfit volume of a plan', () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', tooSmall);
     const refusal = new Error('a volume holds it');
-    const plan = await rig.provisioner.plan(rig.options(), { signal });
+    const { plan } = await rig.provisioner.plan(rig.options(), { signal });
     const beforeDelete = () => Promise.reject(refusal);
     await assert.rejects(
       rig.provisioner.fulfil(plan, first({ beforeDelete })),
@@ -235,7 +244,7 @@ describe('CsiProvisioner, an unfit volume of a plan', () => {
     rig.driver.next('CreateVolume', tooSmall);
     rig.driver.next('DeleteVolume', new DriverFailure(status.INTERNAL, 'busy'));
     const refusal = new Error('a volume holds it by now');
-    const plan = await rig.provisioner.plan(rig.options(), { signal });
+    const { plan } = await rig.provisioner.plan(rig.options(), { signal });
     let looks = 0;
     const beforeDelete = () => (++looks === 1 ? Promise.resolve() : Promise.reject(refusal));
     await assert.rejects(rig.provisioner.fulfil(plan, first({ beforeDelete })), (error) => error === refusal);
@@ -245,7 +254,7 @@ describe('CsiProvisioner, an unfit volume of a plan', () => {
   test('is orphaned when it has no id: nothing is deleted by an empty one', async () => {
     await using rig = await Rig.start();
     rig.driver.next('CreateVolume', { volume: { volume_id: '', capacity_bytes: '1' } });
-    const plan = await rig.provisioner.plan(rig.options(), { signal });
+    const { plan } = await rig.provisioner.plan(rig.options(), { signal });
     await assert.rejects(rig.provisioner.fulfil(plan, first()), {
       state: 'in-background',
       message: `${problem}. Cleanup of volume pvc-${uid} failed, volume is orphaned: the driver gave it no id`,

@@ -29,8 +29,8 @@ function deletes(rig: Rig): unknown[] {
   return rig.driver.callsOf('DeleteVolume').map(({ request }) => request);
 }
 
-function planOf(rig: Rig, claim = makeClaim()): Promise<Plan> {
-  return rig.provisioner.plan(rig.options(claim), { signal });
+async function planOf(rig: Rig, claim = makeClaim()): Promise<Plan> {
+  return (await rig.provisioner.plan(rig.options(claim), { signal })).plan;
 }
 
 /** What the failed revoke says, if not that nothing is known. */

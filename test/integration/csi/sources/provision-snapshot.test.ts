@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { openSource, type OpenSource } from '../../../../src/csi/sources/open-source.ts';
+import type { PlannedVolume } from '../../../../src/csi/create/volume-plan.ts';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../../src/csi/sources/snapshot-objects.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
 import type { Plan } from '../../../../src/provision/recoverable.ts';
@@ -361,19 +362,21 @@ describe('CsiProvisioner, several restores of a snapshot', () => {
   /** Plans that are recorded; what the controller does with them is up to the test. */
   async function startWithPlans(count: number) {
     const open = new Set<Plan>();
+    let planned: PlannedVolume | undefined;
     const plannedSources = () => [...open].flatMap((plan) => openSource(plan) ?? []);
     const rig = await startRig({ plannedSources });
     for (let number = 1; number <= count; number += 1) {
-      open.add(await rig.provisioner.plan(rig.options(claimOf(number)), { signal }));
+      planned = await rig.provisioner.plan(rig.options(claimOf(number)), { signal });
+      open.add(planned.plan);
     }
-    return { rig, open, plans: [...open] as [Plan, Plan, ...Plan[]] };
+    return { rig, open, planned, plans: [...open] as [Plan, Plan, ...Plan[]] };
   }
 
   test('a restore whose snapshot was recreated after planning fails before CreateVolume, and the new snapshot gets no finalizer', async () => {
-    const { rig, plans } = await startWithPlans(1);
+    const { rig, plans, planned } = await startWithPlans(1);
     await using _ = rig;
     rig.api.put(snapshotPath, { metadata: { ...metadata, uid: 'uid-other' }, status: bound });
-    await assert.rejects(rig.provisioner.fulfil(plans[0], attempt), {
+    await assert.rejects(rig.provisioner.fulfil(plans[0], { ...attempt, planned }), {
       name: 'ProvisionError',
       state: 'no-change',
       message: 'the VolumeSnapshot snap was replaced by another of the same name',

@@ -56,7 +56,8 @@ describe('recordedPlan', () => {
     await using full = await startFullRig();
     await using plain = await Rig.start();
     const { signal } = new AbortController();
-    for (const plan of [await makePlan(full), await plain.provisioner.plan(plain.options(), { signal })]) {
+    const { plan: plainPlan } = await plain.provisioner.plan(plain.options(), { signal });
+    for (const plan of [await makePlan(full), plainPlan]) {
       const stored = storedPlan(plan);
       assert.equal(recordedPlan(stored, driverName), stored);
     }

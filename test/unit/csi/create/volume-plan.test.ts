@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { planVolume, type PlannedVolume, type VolumePlan } from '../../../../src/csi/create/volume-plan.ts';
+import {
+  PlannedVolume,
+  planVolume,
+  type PlanWithReads,
+  type VolumePlan,
+} from '../../../../src/csi/create/volume-plan.ts';
 import { createVolume } from '../../../../src/csi/create/create-volume.ts';
 import type { StorageClass } from '../../../../src/provision/objects.ts';
 import { assertFailed, driverName, Rig, uid } from '../../../support/csi-rig.ts';
@@ -8,7 +13,7 @@ import { claim, sourcePath, startFullRig, storageClass, zones } from '../../../s
 
 const { signal } = new AbortController();
 const context = { beforeDelete: () => Promise.resolve(), signal };
-function plan(rig: Rig): Promise<PlannedVolume> {
+function plan(rig: Rig): Promise<PlanWithReads> {
   return planVolume(rig.settings, rig.options(claim, storageClass, 'n1'), { signal });
 }
 
@@ -69,6 +74,17 @@ describe('planVolume', () => {
       'found unknown parameter key "csi.storage.k8s.io/unknown"',
     );
     assert.equal(rig.api.get(sourcePath)?.metadata.finalizers, undefined);
+  });
+});
+
+describe('PlannedVolume', () => {
+  test('gives its secrets once, and not those that were read more than two seconds ago', async () => {
+    await using rig = await startFullRig();
+    const made = await plan(rig);
+    const [fresh, old] = [1, 2].map(() => new PlannedVolume(made, { withClassLeftOut: undefined, nowMs: 500 }));
+    assert.equal(fresh?.takeSecrets(2500), made.secrets);
+    assert.equal(fresh.takeSecrets(2500), undefined);
+    assert.equal(old?.takeSecrets(2501), undefined);
   });
 });
 
