@@ -3,7 +3,7 @@ import tseslint from 'typescript-eslint';
 
 /**
  * The floors of the sources (docs/architecture.md): imports point downwards only. Each entry forbids, for one folder, the
- * folders above or beside it. `test/unit/floors.test.ts` proves that every row bites.
+ * folders above or beside it. `test/tools/floors.test.ts` proves that every row bites.
  */
 export const floors = {
   base: ['kube', 'provision', 'csi', 'audit', 'capacity', 'explain', 'diagnostics', 'run', 'cli', 'testing', 'sandbox'],

@@ -1,7 +1,7 @@
 /**
- * Records the metrics of real sidecars in the states that the alerts are about, for test/integration/alerts.test.ts.
+ * Records the metrics of real sidecars in the states that the alerts are about, for test/tools/alerts.test.ts.
  *
- *   node scripts/record-alerts.ts [STORY...]   rewrites test/integration/recorded-alerts, or only these stories
+ *   node scripts/record-alerts.ts [STORY...]   rewrites test/tools/recorded-alerts, or only these stories
  *
  * It takes 40 minutes, since the alerts wait that long, hardly any CPU, and 4 GB of memory: each story has a sandbox, a driver and
  * a sidecar of its own, all at the same time.
@@ -18,7 +18,7 @@ import { openScene } from '../test/support/scene.ts';
 import { type RecordedSeries, SeriesRecorder } from './alerts/series.ts';
 import { stories, type Story } from './alerts/stories.ts';
 
-const folder = path.join(import.meta.dirname, '../test/integration/recorded-alerts');
+const folder = path.join(import.meta.dirname, '../test/tools/recorded-alerts');
 const intervalMs = 30_000;
 const scrapes = 76;
 const targetLabels = 'namespace="csi-provisioner",job="csi-provisioner",instance="10.1.2.3:8080"';

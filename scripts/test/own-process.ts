@@ -10,7 +10,7 @@ export const ownProcess: Readonly<Record<string, string>> = {
   'test/integration/nfs-subdir/provision.test.ts': 'sets the umask',
   'test/integration/nfs-subdir/share-identity.test.ts': 'sets the umask',
   'test/unit/base/opened-directory.test.ts': 'sets the umask',
-  'test/integration/alerts.test.ts': 'awaits at its top level',
+  'test/tools/alerts.test.ts': 'awaits at its top level',
   'test/integration/charts/charts.test.ts': 'awaits at its top level',
   'test/integration/charts/nfs-server-chart.test.ts': 'awaits at its top level',
   'test/integration/charts/nfs-subdir-chart.test.ts': 'awaits at its top level',
@@ -46,6 +46,6 @@ export const takeLong: readonly string[] = [
   'test/sandbox/hostpath/hostpath-driver.test.ts',
   'test/package/examples.test.ts',
   'test/integration/diagnostics/status-page-browser.test.ts',
-  'test/sandbox/chaos.test.ts',
+  'test/tools/chaos.test.ts',
   'test/unit/provision/intent-journal/model-guards.test.ts',
 ];

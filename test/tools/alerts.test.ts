@@ -11,7 +11,7 @@ import { stories } from '../../scripts/alerts/stories.ts';
 import type { RecordedSeries } from '../../scripts/alerts/series.ts';
 import { alertRules, ruleGroups } from '../support/alert-rules.ts';
 import { builtPromtool, howToBuild, runPromtool } from '../support/promtool/promtool.ts';
-import { livePage } from './live-metrics.ts';
+import { livePage } from '../integration/live-metrics.ts';
 
 /** Alerts of each recording that have fired at any time in it: these, and no others. */
 const fired: Record<string, string[]> = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readJournal } from '../../scripts/chaos/journal-records.ts';
 import { KubeClient } from '../../src/kube/client/kube-client.ts';
-import { never, recordOf, Rig, uidOf } from './provision/intent-journal/rig.ts';
+import { never, recordOf, Rig, uidOf } from '../integration/provision/intent-journal/rig.ts';
 
 test('a chaos run reads the records that the journal writes', async () => {
   await using rig = await Rig.start();

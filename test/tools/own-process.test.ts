@@ -6,7 +6,7 @@ import { ownProcess, takeLong } from '../../scripts/test/own-process.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
-const files = globSync('test/{unit,integration,sandbox,package}/**/*.ts', { cwd: root });
+const files = globSync('test/{unit,integration,sandbox,tools,slow,package}/**/*.ts', { cwd: root });
 const alone = new Set([...Object.keys(ownProcess), ...takeLong]);
 
 /** What one test file does to all others in its process, or may suffer from them. */
