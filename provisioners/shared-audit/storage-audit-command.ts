@@ -16,7 +16,7 @@ import {
   subcommandParser,
   usageError,
 } from '../../src/cli/subcommand-call.ts';
-import { connectCluster } from '../../src/cli/connections.ts';
+import { connectCluster } from '../../src/cli/cluster-connection.ts';
 import { ApiError, TransportError } from '../../src/kube/client/api-error.ts';
 import { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { Transport } from '../../src/kube/client/transport.ts';

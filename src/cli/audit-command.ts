@@ -20,7 +20,7 @@ import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import type { SecretReference } from '../provision/objects.ts';
 import { commandFor, homeIn } from './features/audit-feature.ts';
-import { auditedDriver, auditLogger, connectAsSidecar, sidecarConfig } from './connections.ts';
+import { auditedDriver, auditLogger, connectAsSidecar, sidecarConfig } from './sidecar-connections.ts';
 import type { Config } from './config.ts';
 import { fieldManager } from './kubernetes.ts';
 import { journalObjects } from './features/journal-features.ts';

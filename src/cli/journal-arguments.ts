@@ -10,7 +10,7 @@ import {
   subcommandParser,
 } from './subcommand-call.ts';
 import type { Config } from './config.ts';
-import { sidecarConfig } from './connections.ts';
+import { sidecarConfig } from './sidecar-connections.ts';
 
 const actions = ['list', 'drain', 'discard', 'adopt'] as const;
 

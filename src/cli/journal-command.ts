@@ -26,7 +26,7 @@ import {
   type StoredRecord,
 } from '../provision/intent-journal/read-journal.ts';
 import type { JournalLocation } from '../provision/intent-journal/shard-storage.ts';
-import { auditedDriver, auditLogger, connectAsSidecar } from './connections.ts';
+import { auditedDriver, auditLogger, connectAsSidecar } from './sidecar-connections.ts';
 import { type JournalArguments, journalArguments } from './journal-arguments.ts';
 import { fieldManager } from './kubernetes.ts';
 import { journalObjects } from './features/journal-features.ts';

@@ -12,7 +12,7 @@ import { exitCodeOf, type Explanation } from '../explain/explanation.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import type { RequestObservation } from '../kube/client/request.ts';
 import type { PersistentVolumeClaim, SecretReference, StorageClass } from '../provision/objects.ts';
-import { connectCluster, type ConnectionFlags } from './connections.ts';
+import { connectCluster, type ConnectionFlags } from './cluster-connection.ts';
 import { fieldManager } from './kubernetes.ts';
 import { meantWords, parseFlags } from './parse-flags.ts';
 import { readArguments, readValues, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';

@@ -5,7 +5,7 @@ import { statusPath } from '../../diagnostics/paths.ts';
 import { ApiError, TransportError } from '../../kube/client/api-error.ts';
 import { KubeClient } from '../../kube/client/kube-client.ts';
 import { manageJournal } from '../journal-command.ts';
-import { connectCluster } from '../connections.ts';
+import { connectCluster } from '../cluster-connection.ts';
 import { preflight } from '../preflight/preflight-command.ts';
 import { argumentSteps, canonicalFlags } from '../parse-flags.ts';
 import { fieldManager } from '../kubernetes.ts';

@@ -1,17 +1,12 @@
-/** The connections of a subcommand: to the cluster, from a person's kubeconfig or from within a Pod, and to the driver. */
+/** The connection of a subcommand to the cluster, from a person's kubeconfig or from within a Pod. */
 import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { CannotReadError } from '../audit/cannot-read-error.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
 import { printable } from '../base/printable.ts';
-import { eraseLine, type Progress } from '../base/progress.ts';
+import { eraseLine } from '../base/progress.ts';
 import { shortValue } from '../base/short-value.ts';
 import { textLogger } from '../base/text-logger.ts';
-import { connectionProblem } from '../csi/connection-problem.ts';
-import { csiTarget, socketPath } from '../csi/csi-address.ts';
-import { Driver } from '../csi/driver.ts';
 import { durationText } from '../explain/time-text.ts';
 import { ApiError } from '../kube/client/api-error.ts';
 import { connect } from '../kube/client/connect.ts';
@@ -20,10 +15,6 @@ import type { Transport } from '../kube/client/transport.ts';
 import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
 import { contextNamespace } from '../kube/credentials/kube-config.ts';
 import { listedFiles } from '../kube/credentials/kubeconfig-files.ts';
-import { buildConfig, type Config } from './config.ts';
-import { applyFeatureGates } from './feature-gates.ts';
-import { checkLogging } from './logging.ts';
-import { meantWords, parseFlags } from './parse-flags.ts';
 import { version } from './program.ts';
 import { type SubcommandCall, SubcommandError, type TextOutput } from './subcommand-call.ts';
 
@@ -36,7 +27,7 @@ export interface ConnectionFlags {
   master?: string | undefined;
 }
 
-interface ConnectionOptions {
+export interface ConnectionOptions {
   /** The exit code when there is no usable configuration. */
   failureCode: number;
   /** Called after each request. */
@@ -44,7 +35,7 @@ interface ConnectionOptions {
 }
 
 /** A connected cluster; dispose the transport at the end. */
-interface ClusterConnection {
+export interface ClusterConnection {
   transport: Transport;
   /** The namespace that the user's context names, or the Pod's, else `default`. */
   namespace: string;
@@ -79,21 +70,6 @@ export function connectCluster(
     if (!(error instanceof KubeConfigError)) throw error;
     throw new SubcommandError(error.withCure().message, { exitCode: failureCode, cause: error });
   }
-}
-
-/** The same with the flags of the sidecar. @throws as `connectCluster`. */
-export function connectAsSidecar(
-  call: Pick<SubcommandCall, 'environment' | 'stderr'>,
-  { config, context }: { config: Pick<Config, 'kubernetes'>; context: string | undefined },
-  options: ConnectionOptions,
-): ClusterConnection {
-  const { kubeconfigFiles, masterUrl } = config.kubernetes;
-  const flags = {
-    context,
-    ...(kubeconfigFiles.length > 0 && { kubeconfig: kubeconfigFiles }),
-    ...(masterUrl !== '' && { master: masterUrl }),
-  };
-  return connectCluster(call, flags, options);
 }
 
 /** Undefined where there is none, which leaves the service account of the Pod. */
@@ -149,72 +125,4 @@ function reasonOf(error: unknown): string {
 /** In one line: a proxy may send a page of HTML. */
 function foreign(text: string): string {
   return printable(shortValue(text));
-}
-
-/**
- * The configuration with which the sidecar would run for these arguments.
- *
- * @param options.words - how many arguments that are no flags the subcommand reads itself. Default 0.
- * @throws {ExitError} as the sidecar, and {RangeError} for a further word.
- */
-export function sidecarConfig(
-  { program, environment }: SubcommandCall,
-  args: readonly string[],
-  { words = 0 }: { words?: number } = {},
-): Config {
-  const parsed = parseFlags(program, args);
-  if (parsed.kind === 'help') throw new RangeError('help is --help');
-  const { values, given } = parsed;
-  const unexpected = meantWords(args)[words];
-  if (unexpected !== undefined) throw new RangeError(`unexpected argument ${JSON.stringify(unexpected)}`);
-  const { gates } = applyFeatureGates(values['feature-gates']);
-  return buildConfig({
-    argv0: program,
-    values,
-    given,
-    environment,
-    logging: checkLogging(values),
-    featureGates: gates,
-  });
-}
-
-/** How long the driver may take until it responds for the first time, in milliseconds. */
-const maxConnectMs = 10_000;
-/** Max size of a response: of a driver without pages that of its whole list, in bytes. */
-const maxResponseBytes = 256 * 1024 * 1024;
-
-/** What fails is part of the output; the log has what driver and API are asked, if `-v` wants it. */
-export function auditLogger({ stderr }: Pick<SubcommandCall, 'stderr'>, { logging }: Config): Logger {
-  const level = logging.verbosity >= 5 ? 'trace' : logging.verbosity >= 2 ? 'debug' : 'error';
-  return textLogger({ level, write: (line) => stderr.write(line) });
-}
-
-/** Connects to the driver; dispose it at the end. @throws {CannotReadError} when it does not respond in time, or wrongly. */
-export async function auditedDriver(
-  { csiAddress: address, csiTimeoutMs: timeoutMs, nodeDeployment }: Config,
-  options: { progress: Progress; logger: Logger; signal: AbortSignal; onGone: (error: Error) => void },
-): Promise<Driver> {
-  const { progress, logger, signal, onGone } = options;
-  const patience = new AbortController();
-  const timer = systemClock.after(maxConnectMs, () => patience.abort());
-  progress.at(`Connecting to the driver on ${address}`);
-  try {
-    return await Driver.connect({
-      address,
-      timeoutMs,
-      maxResponseBytes,
-      askNodeInfo: nodeDeployment !== null,
-      clock: systemClock,
-      logger,
-      onGone,
-      signal: AbortSignal.any([signal, patience.signal]),
-    });
-  } catch (error) {
-    const why = patience.signal.aborted
-      ? `no response within ${maxConnectMs / 1000} s: ${await connectionProblem(socketPath(csiTarget(address)))}`
-      : (error as Error).message;
-    throw new CannotReadError(`the driver on ${address}: ${why}`, { cause: error });
-  } finally {
-    timer.cancel();
-  }
 }
