@@ -10,6 +10,7 @@ import type { Bench, ProvisionerCommand, ProvisionerStart, TestProvisionerOption
 import { eventually } from './eventually.ts';
 import { freeLocks } from './free-locks.ts';
 import { imbalance } from './imbalance.ts';
+import { openRecords, openText } from './open-records.ts';
 import { startSandbox, type TestSandbox } from './start-sandbox.ts';
 import type { TestClaim } from './test-claim.ts';
 
@@ -34,6 +35,8 @@ export class StoryBench implements AsyncDisposable {
   #program: StartedProgram | undefined;
   #frozen: { program: StartedProgram; held: HeldRequest } | undefined;
   #processes = 0;
+  #startedMs = 0;
+  #revokedMs = 0;
 
   private constructor(
     options: Settled,
@@ -72,10 +75,16 @@ export class StoryBench implements AsyncDisposable {
     return new StoryBench(options, { sandbox, place, gate, command }, opening.move());
   }
 
+  /** How long `revoked` took from the start of the process, in milliseconds; 0 before it. */
+  get revokedMs(): number {
+    return this.#revokedMs;
+  }
+
   /** Starts the next process. */
   async start(): Promise<void> {
     const { command, env = {}, cwd } = this.#command;
     this.#processes++;
+    this.#startedMs = performance.now();
     this.#program = await StartedProgram.start({
       command,
       env: { KUBECONFIG: this.place.kubeconfig, ...env },
@@ -157,10 +166,25 @@ export class StoryBench implements AsyncDisposable {
 
   /** Waits until the storage is what the volumes need, and nothing else. @throws with what is wrong. */
   async balanced(): Promise<void> {
-    await this.#eventually(async () => {
-      const wrong = await this.#imbalance();
+    await this.#settled(() => this.#imbalance());
+  }
+
+  /** Waits until there is neither storage nor a record of a claim that was deleted without a volume. @throws with what is wrong. */
+  async revoked(): Promise<void> {
+    await this.#settled(async () => {
+      const records = await openRecords(this.sandbox.client);
+      return [...(await this.#imbalance()), ...records.map((record) => openText(record))];
+    });
+    this.#revokedMs = performance.now() - this.#startedMs;
+  }
+
+  async #settled(imbalance: () => Promise<string[]>): Promise<void> {
+    const check = async (): Promise<void> => {
+      const wrong = await imbalance();
       if (wrong.length > 0) throw new Error(wrong.join('\n'));
-    }, this.#options.settleMs);
+    };
+    const { settleMs: withinMs } = this.#options;
+    await this.#explained(eventually(check, { withinMs, signal: this.#hopeless }));
   }
 
   /** A claim and its volume come and go: whatever waited before has been looked at by then. */
@@ -175,7 +199,7 @@ export class StoryBench implements AsyncDisposable {
 
   /** Waits until the claim is Bound. */
   async bound(claim: TestClaim): Promise<PersistentVolume> {
-    const signal = this.sandbox.forbidden;
+    const signal = this.#hopeless;
     const volume = await this.#explained(claim.bound({ withinMs: this.#options.settleMs, signal }));
     await this.#look();
     return volume;
@@ -183,7 +207,7 @@ export class StoryBench implements AsyncDisposable {
 
   /** Waits until the volume is gone. */
   async gone({ metadata: { name } }: PersistentVolume): Promise<void> {
-    const signal = this.sandbox.forbidden;
+    const signal = this.#hopeless;
     await this.#explained(this.sandbox.volume(name).gone({ withinMs: this.#options.settleMs, signal }));
   }
 
@@ -229,7 +253,7 @@ export class StoryBench implements AsyncDisposable {
     const { signal } = end;
     try {
       const reached = held.reached.then(() => true);
-      const waits = [reached, ...others(signal), this.#ended(signal), this.#late(signal, what), this.#refused(signal)];
+      const waits = [reached, ...others(signal), this.#late(signal, what), this.#refused(signal)];
       const isReached = await this.#explained(Promise.race(waits));
       if (isReached) await act(held);
       return isReached;
@@ -240,11 +264,10 @@ export class StoryBench implements AsyncDisposable {
     }
   }
 
-  async #ended(signal: AbortSignal): Promise<never> {
-    const program = this.#program;
-    await program?.ended();
-    signal.throwIfAborted();
-    throw new Error(`the provisioner has ended with ${program?.ending ?? 'nothing: it was not started'}`);
+  /** Aborts when the provisioner lacks a right, or has ended although the story did not end it. */
+  get #hopeless(): AbortSignal {
+    const { forbidden } = this.sandbox;
+    return this.#program === undefined ? forbidden : AbortSignal.any([forbidden, this.#program.endedByItself]);
   }
 
   async #late(signal: AbortSignal, what: string): Promise<never> {
@@ -257,14 +280,12 @@ export class StoryBench implements AsyncDisposable {
   }
 
   async #refused(signal: AbortSignal): Promise<never> {
-    const { forbidden } = this.sandbox;
+    const end = AbortSignal.any([this.#hopeless, signal]);
     const { promise, resolve } = Promise.withResolvers<unknown>();
-    for (const each of [forbidden, signal]) {
-      if (each.aborted) resolve(undefined);
-      each.addEventListener('abort', resolve, { once: true, signal });
-    }
+    if (end.aborted) resolve(undefined);
+    end.addEventListener('abort', resolve, { once: true });
     await promise;
-    throw forbidden.reason ?? signal.reason;
+    throw end.reason;
   }
 
   async #watch(isReached: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<boolean> {
@@ -284,13 +305,6 @@ export class StoryBench implements AsyncDisposable {
       claim: `${volume.spec.claimRef?.namespace}/${volume.spec.claimRef?.name}`,
     }));
     return imbalance({ storage: await this.storage(), volumes, seen: this.#seen });
-  }
-
-  async #eventually(check: () => Promise<void>, withinMs: number): Promise<void> {
-    const program = this.#program;
-    const hopeless = (): string | undefined =>
-      program?.isRunning === false ? `the provisioner has ended with ${program.ending}` : undefined;
-    await this.#explained(eventually(check, { withinMs, hopeless, signal: this.sandbox.forbidden }));
   }
 
   async #explained<T>(waiting: Promise<T>): Promise<T> {

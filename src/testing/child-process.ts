@@ -19,9 +19,12 @@ export interface StartOptions {
 
 /** Made by `start`. */
 export class StartedProgram {
+  /** Aborts when it ends although nothing here has ended it; the reason says how. */
+  readonly endedByItself: AbortSignal;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
   #log = '';
+  #isToEnd = false;
 
   private constructor(child: ChildProcess, { onOutput }: Pick<StartOptions, 'onOutput'>) {
     this.#child = child;
@@ -31,8 +34,14 @@ export class StartedProgram {
         onOutput?.(this.#log);
       });
     }
+    child.once('exit', () => signalGroup(child.pid, 'SIGKILL')); // what it has left, which may hold its output open
     this.#ended = once(child, 'close');
     void this.#ended.then(killWithParent(child));
+    const alone = new AbortController();
+    this.endedByItself = alone.signal;
+    void this.#ended.then(() => {
+      if (!this.#isToEnd) alone.abort(new Error(`the program has ended by itself, with ${this.ending}`));
+    });
   }
 
   /** @throws when it cannot be started. */
@@ -64,11 +73,6 @@ export class StartedProgram {
     return this.#child.signalCode === null ? `exit code ${this.#child.exitCode}` : `signal ${this.#child.signalCode}`;
   }
 
-  /** Once it has ended. */
-  async ended(): Promise<void> {
-    await this.#ended;
-  }
-
   /** SIGSTOP for it and for what it has started: nothing of it runs, and its connections stay. */
   freeze(): void {
     signalGroup(this.#child.pid, 'SIGSTOP');
@@ -81,17 +85,18 @@ export class StartedProgram {
 
   /** SIGKILL for it and for what it has started. Resolves when it has ended. */
   async kill(): Promise<void> {
+    this.#isToEnd = true;
     signalGroup(this.#child.pid, 'SIGKILL');
     await this.#ended;
   }
 
   /** SIGTERM, and SIGKILL if it still runs after so many milliseconds. */
   async stop(patienceMs: number): Promise<void> {
+    this.#isToEnd = true;
     if (this.isRunning) this.#child.kill('SIGTERM');
     const late = setTimeout(() => signalGroup(this.#child.pid, 'SIGKILL'), patienceMs);
     await this.#ended;
     clearTimeout(late);
-    signalGroup(this.#child.pid, 'SIGKILL'); // what it has left
   }
 }
 

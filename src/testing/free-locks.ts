@@ -1,6 +1,6 @@
 import { type KubeClient, type KubeObject, type Resource } from '../index.ts';
 
-const leases: Resource = {
+export const leases: Resource = {
   group: 'coordination.k8s.io',
   version: 'v1',
   plural: 'leases',

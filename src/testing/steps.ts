@@ -1,5 +1,6 @@
 /** The steps at which the suite kills a provisioner, and how each is recognised among its requests. */
 import type { ApiWrite, Stop } from './api-gate.ts';
+import { recordKey } from './open-records.ts';
 
 /** Facts of a story that requests are recognised by. */
 export interface Scene {
@@ -17,7 +18,6 @@ export interface Step {
 }
 
 const volumesPath = '/api/v1/persistentvolumes';
-const recordKey = 'csi-provisioner.journal/';
 
 /** Phase of the claim's record in a write of the journal; undefined where there is none, `closed` where the journal is without it. */
 function recordedPhase({ path, body }: ApiWrite, uid: string): string | undefined {

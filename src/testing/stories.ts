@@ -22,6 +22,7 @@ export function storiesOf(options: Settled): Story[] {
     ...(recorded ? creation.map((step) => deletedStory(step, options)) : []),
     ...Object.values(deletionSteps).map((step) => deletionStory(step, options)),
     ...momentsOf(options).map(momentStory),
+    ...(recorded ? momentsOf(options).map(deletedMomentStory) : []),
     ...(recorded ? Object.values(revocationSteps).map((step) => revocationStory(step, options)) : []),
     retainedStory(),
     ...(recorded ? [recreatedStory(), sharedStory()] : []),
@@ -103,16 +104,13 @@ function momentStory(moment: KillMoment): Story {
   return {
     title: `killed ${title}, ${outcome}`,
     run: async (bench) => {
-      const reached = (): boolean | Promise<boolean> => moment.isReached(bench.place);
       const claim = bench.claim();
       if (during === 'fulfil') {
-        await claim.created();
-        await bench.start();
-        await bench.killOnce(reached, creationSteps.fulfilled.stop({ uid: '' }));
+        await killedWhileFulfilled(bench, moment, claim);
       } else {
         await bench.start();
         await bench.bound(claim);
-        const isKilled = bench.killOnce(reached, deletionSteps.deleted.stop({ uid: '' }));
+        const isKilled = bench.killOnce(() => moment.isReached(bench.place), deletionSteps.deleted.stop({ uid: '' }));
         await claim.delete();
         await isKilled;
       }
@@ -121,6 +119,37 @@ function momentStory(moment: KillMoment): Story {
       await removed(bench, claim);
     },
   };
+}
+
+/** The same moments with a claim that is deleted before it has a volume: part of its storage exists, or part of it is revoked. */
+function deletedMomentStory(moment: KillMoment): Story {
+  const { title, during } = moment;
+  const outcome = during === 'fulfil' ? 'a claim that is deleted meanwhile' : 'a deleted claim';
+  return {
+    title: `killed ${title}, nothing is left of ${outcome}`,
+    run: async (bench) => {
+      const claim = bench.claim();
+      if (during === 'fulfil') {
+        await killedWhileFulfilled(bench, moment, claim);
+        await claim.delete();
+      } else {
+        const uid = await killedAt(bench, { step: creationSteps.fulfilled, claim, kills: 1 });
+        await claim.delete();
+        await bench.start();
+        await bench.killOnce(() => moment.isReached(bench.place), revocationSteps.revoked.stop({ uid }));
+      }
+      await bench.start();
+      await bench.passTime();
+      await bench.revoked();
+      await bench.finish();
+    },
+  };
+}
+
+async function killedWhileFulfilled(bench: StoryBench, moment: KillMoment, claim: TestClaim): Promise<void> {
+  await claim.created();
+  await bench.start();
+  await bench.killOnce(() => moment.isReached(bench.place), creationSteps.fulfilled.stop({ uid: '' }));
 }
 
 function revocationStory(step: Step, { kills = 2 }: Settled): Story {
@@ -137,6 +166,7 @@ function revocationStory(step: Step, { kills = 2 }: Settled): Story {
       }
       await bench.start();
       await bench.passTime();
+      await bench.revoked();
       await bench.finish();
     },
   };

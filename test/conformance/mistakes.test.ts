@@ -27,6 +27,16 @@ const mistakes = [
     says: /leak: the storage "pvc-[-0-9a-f]+", which process 1 has made, is in no PersistentVolume/,
   },
   {
+    mistake: 'a part that only fulfil removes',
+    story: 'as soon as there is storage, nothing is left of a claim that is deleted meanwhile',
+    says: /leak: the storage "pvc-[-0-9a-f]+\.part", which process 1 has made, is in no PersistentVolume/,
+  },
+  {
+    mistake: 'a revoke that works once',
+    story: 'as soon as the storage is gone, nothing is left of a deleted claim',
+    says: /open: the record of the claim default\/claim-\d+ is not closed, but in the phase delete/,
+  },
+  {
     mistake: 'a delete that forgets',
     story: 'a claim becomes a volume, and both go',
     says: /leak: the storage "pvc-[-0-9a-f]+" is in no PersistentVolume/,
@@ -46,6 +56,11 @@ const mistakes = [
     story:
       'frozen when it has fulfilled, before the volume is saved, until its lease has expired, the claim gets one volume',
     says: /loss: the storage "pvc-[-0-9a-f]+" of the PersistentVolume pvc-\S+ is gone/,
+  },
+  {
+    mistake: 'an end by itself',
+    story: 'a claim becomes a volume, and both go',
+    says: /the program has ended by itself, with exit code 3.*process 1:\n.*the backend is gone/s,
   },
   {
     mistake: 'no right to create events',
@@ -78,6 +93,16 @@ describe('testProvisioner', () => {
       assert.match(output, /The end of the log of process \d+:/);
     });
   }
+
+  test('says that maxCallMs makes the suite slow', () => {
+    const story = 'as soon as there is storage, nothing is left of a claim that is deleted meanwhile';
+    const { code, output } = runSuite('a long maxCallMs', story);
+    assert.equal(code, 0, output);
+    assert.match(
+      output,
+      /storage that no claim wants was deleted \d\d s after .* takes less time with a lower maxCallMs/,
+    );
+  });
 
   test('passes the same provisioner without a mistake, in the same stories', () => {
     const { code, output } = runSuite('none', `(${mistakes.map(({ story }) => story).join('|')})`);

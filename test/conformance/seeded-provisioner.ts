@@ -1,7 +1,7 @@
 /** Volumes that are folders, with a mistake: node seeded-provisioner.ts FOLDER MISTAKE */
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { readdirSync, rmSync, writeSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import {
   type PersistentVolume,
@@ -15,6 +15,9 @@ import {
 
 const [root = '', mistake = 'none'] = process.argv.slice(2);
 const has = (name: string): boolean => mistake === name;
+
+/** The first process has not finished what it makes when it is killed; the others have. */
+const isFirst = readdirSync(root).length === 0;
 
 /** Less than a lease, more than a busy machine takes. */
 const pauseMs = 10_000;
@@ -34,6 +37,18 @@ function removeAfterPause(folder: string): void {
   }, 10).unref();
 }
 
+function endWith(message: string): never {
+  writeSync(2, `${message}\n`);
+  process.exit(3);
+}
+
+/** Storage that gets its name once it is complete. */
+async function movePart(part: string, folder: string): Promise<void> {
+  await mkdir(part, { recursive: true });
+  if (isFirst) await new Promise(() => undefined);
+  await rename(part, folder);
+}
+
 class Folders implements Recoverable<FolderPlan> {
   plan({ claim, storageClass, volumeName }: ProvisionOptions): Promise<FolderPlan> {
     const source = { hostPath: { path: path.join(root, volumeName) } };
@@ -41,6 +56,8 @@ class Folders implements Recoverable<FolderPlan> {
   }
 
   async fulfil({ volume }: FolderPlan): Promise<PersistentVolume> {
+    if (has('an end by itself')) endWith('the backend is gone');
+    if (has('a part that only fulfil removes')) await movePart(`${pathOf(volume)}.part`, pathOf(volume));
     const folder = has('a random part in the name') ? `${pathOf(volume)}-${randomUUID()}` : pathOf(volume);
     await mkdir(folder, { recursive: true });
     if (has('a clean-up after a pause')) removeAfterPause(folder);
@@ -50,7 +67,7 @@ class Folders implements Recoverable<FolderPlan> {
   async revoke({ volume }: FolderPlan, context: RevokeContext): Promise<void> {
     if (has('a revoke that does nothing')) return;
     await context.beforeDelete(pathOf(volume));
-    await rm(pathOf(volume), { recursive: true, force: true });
+    await rm(pathOf(volume), { recursive: true, force: !has('a revoke that works once') });
   }
 
   storageKeys(volume: PersistentVolume): readonly string[] {
@@ -82,5 +99,5 @@ process.exitCode = await runProvisioner({
   logger: textLogger(),
   leaderElection: true,
   addFinalizer: true,
-  maxCallMs: 1000,
+  maxCallMs: has('a long maxCallMs') ? 22_000 : 1000,
 });

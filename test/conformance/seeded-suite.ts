@@ -32,8 +32,8 @@ const rbac = [
   role('Role', { 'leases.coordination.k8s.io': ['get', 'list', 'watch', 'create', 'update'] }),
 ];
 
-/** A lease has to expire. */
-const isSlow = ['none', 'a clean-up after a pause'].includes(mistake);
+/** A lease has to expire, or a call that is long over. */
+const isSlow = ['none', 'a clean-up after a pause', 'a long maxCallMs'].includes(mistake);
 
 testProvisioner(({ folder }) => [process.execPath, ...sourceArguments, program, folder, mistake], {
   provisionerName: 'seeded.example.com',
