@@ -16,6 +16,7 @@ import { globalSetup as setUpRun } from '../test/support/run-setup.ts';
 import { globalSetup as setUpWholeRun } from '../test/support/whole-run-setup.ts';
 import { defaultFolders, quickUnitTests, testsOf } from './test/test-files.ts';
 import { planProcesses } from './test/test-processes.ts';
+import { showing, terminalProgress } from './terminal-progress.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const support = (name: string): string => path.join(root, 'test/support', name);
@@ -62,4 +63,17 @@ const events = run({
 events.on('test:summary', ({ file, success }) => {
   if (file === undefined && !success) process.exitCode ??= 1;
 });
-await pipeline(events, new spec(), process.stdout, { end: false });
+
+/** A file is done with its process, which is named by its whole path, or, in a group, with its suite, which has the relative one. */
+const undone = new Set(chosen);
+events.on('test:complete', ({ name }) => undone.delete(path.isAbsolute(name) ? path.relative(root, name) : name));
+const state = (): string => `${chosen.length - undone.size} of ${chosen.length} test files done`;
+const progress = terminalProgress();
+/** Text never follows the line of progress. */
+async function* below(report: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const text of report) {
+    progress.clear();
+    yield text;
+  }
+}
+await showing(state, () => pipeline(events, new spec(), below, process.stdout, { end: false }), progress);
