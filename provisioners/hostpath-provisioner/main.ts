@@ -13,7 +13,7 @@ const folders: Provisioner = {
     if (claim.spec.selector) throw new ProvisionError('a claim with a selector is not served', { state: 'finished' });
     const folder = path.join(root, volumeName);
     await mkdir(folder, { recursive: true });
-    const source = { hostPath: { path: folder } };
+    const source = { hostPath: { path: folder, type: 'Directory' as const } };
     return pvFor({ claim, storageClass, volumeName, source, annotations: { [madeOn]: machine } });
   },
   async delete(volume) {

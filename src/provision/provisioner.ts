@@ -111,8 +111,8 @@ export type ProvisioningState = 'finished' | 'in-background' | 'no-change' | 're
  * What a failure says about storage that this attempt, or an earlier one with an unclear result, may have left.
  *
  * - `nothing`: only a retry can show it.
- * - `absent`: it is certain that nothing is left, and that this attempt created nothing, whatever the state says. If an earlier call
- *   may still create the storage, it is revoked once more after that call must have ended.
+ * - `absent`: it is certain that nothing is left, and that this attempt created nothing, whatever the state says. The record
+ *   stays open while an earlier call may still create the storage.
  * - `absent-if-repeated`: nothing is left if the failure repeats after every earlier attempt must have ended.
  * - `undecidable`: no retry will ever show it; an operator has to decide.
  */
