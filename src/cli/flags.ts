@@ -470,7 +470,7 @@ export const flagTable = {
     default: 'false',
     class: 'P',
     group: 'http',
-    description: 'Serve CPU profiles and heap snapshots of this process below /debug/pprof/.',
+    description: 'Serve CPU and heap profiles of this process below /debug/pprof/.',
     since: 'go',
   },
   'status-page': {

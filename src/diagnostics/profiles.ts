@@ -1,8 +1,5 @@
 import type { Session } from 'node:inspector/promises';
-import { pipeline } from 'node:stream/promises';
-import { getHeapSnapshot } from 'node:v8';
-import { sendFile, sendHtml, sendNotFound, sendText, startFile } from './responses.ts';
-import { withoutContents } from './heap-snapshot.ts';
+import { sendFile, sendHtml, sendNotFound, sendText } from './responses.ts';
 import type { DiagnosticsServer, Handler } from './http-server.ts';
 import { profilesPath } from './paths.ts';
 
@@ -20,8 +17,6 @@ const index = `<!doctype html>
 <li><a href="profile?seconds=30">profile</a>: CPU time of the next <code>seconds</code> (1 to ${maxProfileSeconds}),
 a .cpuprofile file. One at a time.
 <li><a href="heap">heap</a>: where the memory now in use was allocated, a .heapprofile file. Sampled, without contents.
-<li><a href="heapsnapshot">heapsnapshot</a>: all objects and what holds them, a .heapsnapshot file. The contents of strings are
-removed. The process is paused while it is taken, and needs about as much memory again. One at a time.
 </ul>
 </html>
 `;
@@ -34,7 +29,6 @@ export class Profiles implements AsyncDisposable {
   readonly #session: Session;
   #cpuProfileRuns = false;
   #heapProfiles: Promise<Buffer> | undefined;
-  #heapSnapshotRuns = false;
 
   /** Use `startProfiles`. */
   constructor(session: Session) {
@@ -47,7 +41,6 @@ export class Profiles implements AsyncDisposable {
       ['', (_request, response) => sendHtml(response, index)],
       ['profile', (request, response) => this.#cpuProfile(request, response)],
       ['heap', (request, response) => this.#heapProfile(request, response)],
-      ['heapsnapshot', (request, response) => this.#heapSnapshot(request, response)],
     ]);
     server.handle(profilesPath, async (request, response) => {
       const name = (request.url ?? '').replace(/[?#].*$/s, '').slice(profilesPath.length);
@@ -89,21 +82,6 @@ export class Profiles implements AsyncDisposable {
     const { profile } = await this.#session.post('HeapProfiler.getSamplingProfile');
     return Buffer.from(JSON.stringify(profile));
   }
-
-  readonly #heapSnapshot: Handler = async (_request, response) => {
-    if (this.#heapSnapshotRuns) {
-      sendText(response, 503, 'another heap snapshot is being read\n');
-      return;
-    }
-    this.#heapSnapshotRuns = true;
-    try {
-      startFile(response, 'heap.heapsnapshot');
-      const snapshot = getHeapSnapshot().setEncoding('utf8') as AsyncIterable<string>;
-      await pipeline(withoutContents(snapshot), response);
-    } finally {
-      this.#heapSnapshotRuns = false;
-    }
-  };
 
   /** Ends sampling. */
   async [Symbol.asyncDispose](): Promise<void> {

@@ -22,15 +22,10 @@ export function sendHtml(response: ServerResponse, html: string): void {
 
 /** Responds with a file to save. */
 export function sendFile(response: ServerResponse, name: string, content: string | Buffer): void {
-  startFile(response, name);
-  response.end(content);
-}
-
-/** Begins a response that is a file to save; its content follows. */
-export function startFile(response: ServerResponse, name: string): void {
   response.setHeader('Content-Type', 'application/octet-stream');
   response.setHeader('Content-Disposition', `attachment; filename="${name}"`);
   response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.end(content);
 }
 
 /**
