@@ -1,6 +1,6 @@
 import { formatGoDuration, nanosecondsOf } from '../base/go-duration.ts';
 import { parseListenAddress } from '../diagnostics/listen-address.ts';
-import { checkPaths } from '../diagnostics/paths.ts';
+import { checkPaths } from '../diagnostics/http-paths.ts';
 import { httpFailure } from '../run/endpoint.ts';
 import type { Config, HttpConfig, LeaderElectionConfig } from './config.ts';
 import { panicExit } from '../run/exit.ts';

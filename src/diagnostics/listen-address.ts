@@ -1,5 +1,5 @@
 /** A host and port to listen on; an empty host means every interface. */
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;

@@ -1,7 +1,6 @@
 import type { Session } from 'node:inspector/promises';
-import { sendFile, sendHtml, sendNotFound, sendText } from './responses.ts';
-import type { DiagnosticsServer, Handler } from './http-server.ts';
-import { profilesPath } from './paths.ts';
+import { type DiagnosticsServer, type Handler, sendFile, sendHtml, sendNotFound, sendText } from './http-server.ts';
+import { profilesPath } from './http-paths.ts';
 
 /** One sample per this many allocated bytes: rare enough to cost nothing, often enough to find what grows. */
 const heapSamplingBytes = 512 * 1024;
@@ -25,7 +24,7 @@ a .cpuprofile file. One at a time.
  * Serves profiles below `/debug/pprof/`, from memory samples taken since `startProfiles`. Under every host name, unlike the status
  * page: profilers reach it by names that cannot be known, and the profiles hold nothing confidential.
  */
-export class Profiles implements AsyncDisposable {
+class Profiles implements AsyncDisposable {
   readonly #session: Session;
   #cpuProfileRuns = false;
   #heapProfiles: Promise<Buffer> | undefined;

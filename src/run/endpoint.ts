@@ -1,10 +1,9 @@
 import { goQuote } from '../base/go-quote.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
-import { healthHandler } from '../diagnostics/responses.ts';
-import { type DiagnosticsServer, startDiagnosticsServer } from '../diagnostics/http-server.ts';
+import { type DiagnosticsServer, healthHandler, startDiagnosticsServer } from '../diagnostics/http-server.ts';
 import { metricsHandler } from '../diagnostics/metrics-handler.ts';
-import { healthPath, livePath, readyPath } from '../diagnostics/paths.ts';
+import { healthPath, livePath, readyPath } from '../diagnostics/http-paths.ts';
 import { startProfiles } from '../diagnostics/profiles.ts';
 import { fatalExit } from './exit.ts';
 import type { Health } from './health.ts';

@@ -1,7 +1,7 @@
 /** `kubectl csi`: what an administrator does with a driver's sidecar, from one file without further packages. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { statusPath } from '../../diagnostics/paths.ts';
+import { statusPath } from '../../diagnostics/http-paths.ts';
 import { ApiError, TransportError } from '../../kube/client/api-error.ts';
 import { KubeClient } from '../../kube/client/kube-client.ts';
 import { manageJournal } from '../journal-command.ts';

@@ -1,6 +1,6 @@
 /** Checks for what keeps the container from starting, or from being started where it should. */
 import { nameList } from '../../base/name-list.ts';
-import { healthPath, livePath, readyPath } from '../../diagnostics/paths.ts';
+import { healthPath, livePath, readyPath } from '../../diagnostics/http-paths.ts';
 import type { HttpConfig } from '../config.ts';
 import { programInImage } from '../program.ts';
 import type { Fields } from './manifest.ts';

@@ -9,7 +9,14 @@ import type { Driver } from '../../csi/driver.ts';
 import type { NodeInformers } from '../../csi/topology/topology-nodes.ts';
 import type { CallObserver } from '../../csi/unary-call.ts';
 import { LastHour } from '../../diagnostics/status-page/last-hour.ts';
-import { RecentCalls } from '../../diagnostics/status-page/recent-calls.ts';
+import {
+  ApiServerResponses,
+  CallsInFlight,
+  RecentCalls,
+  recordedWork,
+  releasedVolumes,
+  reportedAudit,
+} from './reported-work.ts';
 import { StatusPage } from '../../diagnostics/status-page/status-page.ts';
 import type { ReportedClaim, StatusReport } from '../../diagnostics/status-page/status-report.ts';
 import { explainOwnClaim } from '../../explain/explain-own-claim.ts';
@@ -22,7 +29,6 @@ import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { Health } from '../../run/health.ts';
 import type { Config } from '../config.ts';
 import { version } from '../program.ts';
-import { ApiServerResponses, CallsInFlight, recordedWork, releasedVolumes, reportedAudit } from './reported-work.ts';
 import type { ClusterMisfits } from './cluster-misfits.ts';
 import type { AuditState } from '../../audit/recurring-audit.ts';
 

@@ -1,5 +1,5 @@
 import { countText, durationText, errorText, escapeHtml, plural, shortened } from './html.ts';
-import { queryText, type StatusQuery } from './status-query.ts';
+import { queryText, type StatusQuery, type StatusView } from './status-view.ts';
 import {
   badSteps,
   claimSteps,
@@ -7,7 +7,6 @@ import {
   type ReportedExplanation,
   type ReportedStep,
 } from './status-report.ts';
-import type { StatusView } from './status-view.ts';
 import { claimWaitText } from './volume-sections.ts';
 
 /** Claims on one page, and the bytes that they may take: names and errors may be long. */

@@ -1,7 +1,9 @@
+/** What happened in the last hour: counted here, and drawn here, so that the picture needs no script. */
 import type { Clock, Timer } from '../../base/clock.ts';
-import type { ReportedHour } from './status-report.ts';
+import { countText, plural } from './html.ts';
+import type { ReportedHour, StatusReport } from './status-report.ts';
 
-export type CountedEvent = 'made' | 'failed' | 'deleted' | 'deletionsFailed';
+type CountedEvent = 'made' | 'failed' | 'deleted' | 'deletionsFailed';
 
 const minutes = 60;
 const minuteMs = 60_000;
@@ -103,4 +105,99 @@ export class LastHour implements Disposable {
     this.#isStopped = true;
     this.#timer?.cancel();
   }
+}
+
+/** Of a minute, in the units of the drawing; the style sheet stretches it. */
+const width = 10;
+const height = 50;
+
+interface Chart {
+  readonly id: string;
+  readonly title: string;
+  /** Undefined: not known. */
+  readonly values: readonly (number | undefined)[];
+  readonly figure: string;
+  /** For who does not see the picture. */
+  readonly words: string;
+  /** What a bar counts, as in `volumes a minute`. */
+  readonly unit: string;
+}
+
+export function hourSection({ lastHour, atMs }: StatusReport): string {
+  if (lastHour === undefined) return '<p class="empty">The leader has the picture of the last hour.</p>';
+  const { made, failed, deleted, deletionsFailed, waiting } = lastHour;
+  const failures = failed.map((count, index) => count + (deletionsFailed[index] ?? 0));
+  const charts = [
+    counts('made', 'Volumes made', 'volumes a minute', made),
+    counts(
+      'failed',
+      'Attempts failed',
+      'attempts a minute',
+      failures,
+      `, ${countText(sum(deletionsFailed))} of them to delete a volume`,
+    ),
+    counts('deleted', 'Volumes deleted', 'volumes a minute', deleted),
+    level('waiting', 'Claims waiting', 'claims at a time', waiting),
+  ];
+  return `<div class="hour">${charts.map((chart) => figure(chart, atMs)).join('')}</div>`;
+}
+
+function counts(id: string, title: string, unit: string, values: readonly number[], more = ''): Chart {
+  const total = sum(values);
+  const most = Math.max(0, ...values);
+  const recent = sum(values.slice(-5));
+  return {
+    id,
+    title,
+    values,
+    figure: countText(total),
+    words: `${countText(total)} in ${spanText(values.length)}${more}; at most ${countText(most)} in a minute, ${countText(recent)} in the last 5 minutes.`,
+    unit,
+  };
+}
+
+function level(id: string, title: string, unit: string, values: readonly (number | undefined)[]): Chart {
+  const known = values.filter((value) => value !== undefined);
+  const now = known.at(-1);
+  const common = { id, title, values, unit };
+  if (now === undefined) return { ...common, figure: '–', words: 'Not counted yet.' };
+  const [most, least] = [Math.max(...known), Math.min(...known)];
+  return {
+    ...common,
+    figure: countText(now),
+    words: `${countText(now)} at last, counted once a minute; in ${spanText(values.length)} at most ${countText(most)}, at least ${countText(least)}.`,
+  };
+}
+
+function figure({ id, title, values, figure: number, words, unit }: Chart, atMs: number): string {
+  const most = Math.max(1, ...values.map((value) => value ?? 0));
+  const ago = (minutesAgo: number): string => timeText(atMs - minutesAgo * 60_000);
+  const data = ` data-unit="${unit}" data-at="${atMs}" data-values="${values.map((value) => value ?? '').join()}"`;
+  return `<figure class="${id}"><figcaption>${title} <b>${number}</b> <small>${unit}</small></figcaption>
+<div class="plot"><p class="scale" aria-hidden="true"><span>${countText(most)}</span><span>0</span></p>
+<svg role="img" aria-labelledby="hour-${id} hour-${id}-words"${data} viewBox="0 0 ${minutes * width} ${height}" preserveAspectRatio="none"><title id="hour-${id}">${title}</title><desc id="hour-${id}-words">${words}</desc><path class="grid" d="M0 1h${minutes * width}M0 ${height / 2}h${minutes * width}"/><path class="base" d="M0 ${height}h${minutes * width}"/><path class="bars" d="${bars(values, most)}"/></svg></div>
+<p class="axis" aria-hidden="true"><span>${ago(60)}</span><span>${ago(30)}</span><span>${ago(0)} UTC</span></p></figure>`;
+}
+
+/** The outline of a bar for each minute, the last one at the right; any number above 0 can be seen. The script says the time of a bar. */
+function bars(values: readonly (number | undefined)[], most: number): string {
+  const outline = values.map((value = 0) => {
+    const bar = value === 0 ? 0 : Math.max(2, Math.round((value / most) * (height - 2)));
+    return `V${height - bar}h${width}`;
+  });
+  return `M${(minutes - values.length) * width} ${height}${outline.join('')}V${height}z`;
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 16);
+}
+
+function spanText(count: number): string {
+  return count >= minutes
+    ? 'the last hour'
+    : `the ${plural(count, 'minute', 'minutes')} since this instance began to work`;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

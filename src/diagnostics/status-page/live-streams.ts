@@ -3,11 +3,15 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { DigestedReport } from './report-digest.ts';
-import { parseStatusQuery, type StatusQuery } from './status-query.ts';
-import { headline } from './headline.ts';
+import {
+  type DigestedReport,
+  type ExplainClaim,
+  headline,
+  parseStatusQuery,
+  type StatusQuery,
+  statusView,
+} from './status-view.ts';
 import { renderSections, type SectionId } from './status-sections.ts';
-import { type ExplainClaim, statusView } from './status-view.ts';
 
 /** Open streams; a reader beyond them reads the page as it is. */
 export const maxStreams = 8;
@@ -19,7 +23,7 @@ const maxShare = 0.05;
 /** Where nothing changes, a message says only that, after so many milliseconds or with the next report. */
 const silenceMs = 5000;
 
-export interface LiveStreamsOptions {
+interface LiveStreamsOptions {
   report: () => Promise<DigestedReport>;
   explain: ExplainClaim;
   clock: Clock;

@@ -5,21 +5,24 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Clock, systemClock, type Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import { sendNotFound, sendText } from '../responses.ts';
-import type { DiagnosticsServer } from '../http-server.ts';
+import { type DiagnosticsServer, sendNotFound, sendText } from '../http-server.ts';
 import { acceptsGzip } from '../metrics-handler.ts';
-import { statusPath } from '../paths.ts';
-import { headline } from './headline.ts';
+import { statusPath } from '../http-paths.ts';
+import {
+  digested,
+  type DigestedReport,
+  type ExplainClaim,
+  headline,
+  parseStatusQuery,
+  statusView,
+} from './status-view.ts';
 import { LiveStreams } from './live-streams.ts';
-import { type DigestedReport, digested } from './report-digest.ts';
-import { statusDocument } from './status-document.ts';
-import { parseStatusQuery } from './status-query.ts';
+import { statusDocument } from './status-sections.ts';
 import type { StatusReport } from './status-report.ts';
 import { statusScript } from './status-script.ts';
-import { type ExplainClaim, statusView } from './status-view.ts';
 import { statusIcon, statusStyle } from './status-style.ts';
 
-export interface StatusPageOptions {
+interface StatusPageOptions {
   /** Collects the report. Called when the page is requested, at most once a second. */
   collect: (watched: { delay: StatusReport['process']['delay'] }) => Promise<StatusReport>;
   /** What a claim waits for; called when somebody looks at it. Default: that is not said. */

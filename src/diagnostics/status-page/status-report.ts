@@ -1,5 +1,4 @@
 /** What the status page shows: plain data, collected when somebody looks. Nothing of it may be a secret. */
-import type { ReportedAudit } from './audit-section.ts';
 
 /** What a claim waits for, the most urgent first. The page has a text for each. */
 export const claimSteps = [
@@ -98,7 +97,7 @@ export interface ReportedHour {
   readonly waiting: readonly (number | undefined)[];
 }
 
-export interface ReportedQueue {
+interface ReportedQueue {
   readonly name: string;
   readonly waiting: number;
   readonly processing: number;
@@ -143,6 +142,39 @@ export interface ReportedRequests {
   /** Of the last 128, in seconds. */
   readonly medianSeconds: number;
   readonly p95Seconds: number;
+}
+
+/** One volume or record that the audit found. */
+export interface ReportedFinding {
+  readonly state: string;
+  /** Its id, or its name where that is not known. */
+  readonly volume: string;
+  /** `namespace/name`; empty: none. */
+  readonly claim: string;
+  /** Empty: unknown. */
+  readonly age: string;
+  /** Empty: unknown. */
+  readonly size: string;
+  readonly detail: string;
+  /** To copy; undefined: nothing is to be done. */
+  readonly command: string | undefined;
+}
+
+/** The audits of `--audit-interval`. */
+export interface ReportedAudit {
+  /** Undefined: none has been carried out yet. */
+  readonly last:
+    | {
+        readonly endedAtMs: number;
+        readonly seconds: number;
+        /** By state. */
+        readonly counts: Readonly<Record<string, number>>;
+        /** The worst first; not all of them. */
+        readonly findings: readonly ReportedFinding[];
+      }
+    | undefined;
+  /** Why there is no newer result, or no complete one. */
+  readonly problem: string | undefined;
 }
 
 /** All times in milliseconds since the Unix epoch. */

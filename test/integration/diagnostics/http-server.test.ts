@@ -4,12 +4,12 @@ import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { silentLogger, type Logger } from '../../../src/base/logger.ts';
-import { sendText } from '../../../src/diagnostics/responses.ts';
-import { healthHandler } from '../../../src/diagnostics/responses.ts';
 import {
-  startDiagnosticsServer,
   type DiagnosticsServer,
   type DiagnosticsServerOptions,
+  healthHandler,
+  sendText,
+  startDiagnosticsServer,
 } from '../../../src/diagnostics/http-server.ts';
 
 async function start(options: Partial<DiagnosticsServerOptions> = {}): Promise<DiagnosticsServer> {

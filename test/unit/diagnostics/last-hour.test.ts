@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { hourSection } from '../../../src/diagnostics/status-page/hour-section.ts';
-import { LastHour } from '../../../src/diagnostics/status-page/last-hour.ts';
+import { hourSection, LastHour } from '../../../src/diagnostics/status-page/last-hour.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { reportedHour, statusReport } from '../../support/fakes/status-reports.ts';
 

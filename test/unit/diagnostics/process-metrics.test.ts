@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { createRegistry } from '../../../src/base/metrics.ts';
-import { exposition } from '../../../src/diagnostics/exposition.ts';
+import { exposition } from '../../../src/diagnostics/metrics-handler.ts';
 import { addProcessMetrics } from '../../../src/diagnostics/process-metrics.ts';
 
 async function values(root?: string): Promise<Map<string, number>> {

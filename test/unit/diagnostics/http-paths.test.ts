@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parsePathPattern } from '../../../src/diagnostics/path-pattern.ts';
-import { checkPaths } from '../../../src/diagnostics/paths.ts';
+import { checkPaths, parsePathPattern } from '../../../src/diagnostics/http-paths.ts';
 
 describe('parsePathPattern', () => {
   const cases: { pattern: string; yes: string[]; no: string[] }[] = [

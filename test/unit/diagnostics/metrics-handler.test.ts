@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { counter, createRegistry, gauge, histogram } from '../../../src/base/metrics.ts';
-import { exposition, goNumber } from '../../../src/diagnostics/exposition.ts';
+import { exposition, goNumber } from '../../../src/diagnostics/metrics-handler.ts';
 
 describe('goNumber', () => {
   const cases: [number, string][] = [

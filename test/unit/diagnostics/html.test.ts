@@ -7,7 +7,7 @@ import {
   latencyText,
   shortened,
 } from '../../../src/diagnostics/status-page/html.ts';
-import { parseStatusQuery, queryText } from '../../../src/diagnostics/status-page/status-query.ts';
+import { parseStatusQuery, queryText } from '../../../src/diagnostics/status-page/status-view.ts';
 
 describe('texts of the status page', () => {
   const durations: [number, string][] = [

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { headline } from '../../../src/diagnostics/status-page/headline.ts';
-import { digested } from '../../../src/diagnostics/status-page/report-digest.ts';
+import { digested, headline } from '../../../src/diagnostics/status-page/status-view.ts';
 import type { StatusReport } from '../../../src/diagnostics/status-page/status-report.ts';
 import {
   reportedAtMs,
