@@ -52,6 +52,7 @@ const otherFlags = new Set([
     '--guard-seconds',
   ], // our scripts
   ...['--bundle', '--certificate-identity', '--certificate-oidc-issuer', '--ignore-missing', '--repo'], // to verify a release
+  ...['--allow-publish', '--archive', '--fail-on', '--file', '--manifest', '--only-fixed'], // to publish one
   ...['--pod', '--container', '--driver'], // the kubectl plugin
   ...['--silent', '--rm', '--cpu-prof'], // npm, docker and Node.js
   ...[
