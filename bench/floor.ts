@@ -42,7 +42,7 @@ const headers = {
   accept: 'application/json',
   ...(token !== undefined && { authorization: `Bearer ${token}` }),
 };
-const method = loadCsi().v1.Controller.service.CreateVolume;
+const method = loadCsi().v1.Controller.CreateVolume;
 const client = new Client(values.address, credentials.createInsecure());
 
 /** Sends one request and reads the response. */

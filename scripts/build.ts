@@ -1,6 +1,6 @@
 /**
- * `npm run build`: the programs as one minified file each, and the licences of what is in them. Only what is used of the
- * dependencies is there; the CSI descriptor is put in as JSON, so no proto file is read at start.
+ * `npm run build`: the programs as one minified file each, and the licences of what is in them. Dependencies are as they are
+ * published, without what esbuild finds unused; the CSI descriptor is put in as JSON, so no proto file is read at start.
  *
  *   node scripts/build.ts                   all of them: dist/csi-provisioner.js, which loads
  *                                           dist/csi-provisioner.bundle.cjs with its source map, and to trace claims
@@ -25,7 +25,6 @@ import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
 import { calledCsiDescriptor } from './called-csi.ts';
 import { bundledPackages } from './bundled-packages.ts';
 import { callersInlined } from './inline-callers.ts';
-import { thinnedPackages } from './thinned-packages.ts';
 import { thirdPartyLicences } from './third-party-licences.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -200,7 +199,7 @@ async function buildSidecar(): Promise<string[]> {
     supported: { 'dynamic-import': false },
     sourcemap: true,
     sourcesContent: false,
-    plugins: [tracesApart, descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
+    plugins: [tracesApart, descriptorInlined, callersInlined, builtinsRequired],
   });
   return [...loader, ...program, ...(await buildTraces())];
 }
@@ -215,7 +214,7 @@ async function buildPlugin(): Promise<string[]> {
     format: 'cjs',
     banner: await commandBanner('src/check-node.ts', { isModule: false }),
     supported: { 'dynamic-import': false },
-    plugins: [descriptorInlined, callersInlined, thinnedPackages([]), builtinsRequired],
+    plugins: [descriptorInlined, callersInlined, builtinsRequired],
   });
 }
 
@@ -224,7 +223,7 @@ async function buildSandbox(name: string, source: string): Promise<string[]> {
     entryPoints: [path.join(root, source)],
     format: 'esm',
     banner: await commandBanner('sandbox/check-node.js'),
-    plugins: [sandboxFilesInlined, thinnedPackages(['@grpc/grpc-js', '@grpc/proto-loader']), builtinsRequired],
+    plugins: [sandboxFilesInlined, builtinsRequired],
   });
 }
 
@@ -239,7 +238,7 @@ async function buildProvisioner(name: string, folder: string): Promise<string[]>
     entryPoints: [path.join(root, 'provisioners', folder, 'main.ts')],
     format: 'esm',
     banner: await commandBanner('src/check-node.ts'),
-    plugins: [callersInlined, thinnedPackages([]), builtinsRequired],
+    plugins: [callersInlined, builtinsRequired],
   });
 }
 

@@ -1,23 +1,25 @@
-/** gRPC status codes by number, in the spelling of Go's gRPC library (gRPC, "Status codes and their use"). */
-const codeNames = [
-  'OK',
-  'Canceled',
-  'Unknown',
-  'InvalidArgument',
-  'DeadlineExceeded',
-  'NotFound',
-  'AlreadyExists',
-  'PermissionDenied',
-  'ResourceExhausted',
-  'FailedPrecondition',
-  'Aborted',
-  'OutOfRange',
-  'Unimplemented',
-  'Internal',
-  'Unavailable',
-  'DataLoss',
-  'Unauthenticated',
-] as const;
+/** gRPC status codes, in the spelling of Go's gRPC library (gRPC, "Status codes and their use"). */
+export const grpcCodes = {
+  OK: 0,
+  Canceled: 1,
+  Unknown: 2,
+  InvalidArgument: 3,
+  DeadlineExceeded: 4,
+  NotFound: 5,
+  AlreadyExists: 6,
+  PermissionDenied: 7,
+  ResourceExhausted: 8,
+  FailedPrecondition: 9,
+  Aborted: 10,
+  OutOfRange: 11,
+  Unimplemented: 12,
+  Internal: 13,
+  Unavailable: 14,
+  DataLoss: 15,
+  Unauthenticated: 16,
+} as const;
+
+const codeNames = Object.keys(grpcCodes);
 
 /** The name in events and metrics: `Code(<n>)` for a number gRPC does not know. */
 export function codeName(code: number): string {

@@ -1,12 +1,12 @@
-/** The driver's socket: one gRPC channel whose connectivity state is watched, so that a loss is noticed at once. */
+/** The driver's socket: one connection that is watched, so that a loss is noticed at once, and replaced. */
 import { stat } from 'node:fs/promises';
-import { Client, connectivityState, credentials, type ChannelOptions } from '@grpc/grpc-js';
-import { untilAborted } from '../base/abort.ts';
+import { joinSignals, untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { grpcCodes } from './call-error.ts';
 import { connectionProblem } from './connection-problem.ts';
 import { csiTarget, socketPath } from './csi-address.ts';
-import { adjustedHttp2 } from './http2-connect.ts';
+import { type CallEnd, GrpcSession, type UnaryRequest } from './grpc-session.ts';
 
 /** Max size of a response, in bytes, unless the caller expects larger ones. */
 const receiveLimitBytes = 4 * 1024 * 1024;
@@ -14,22 +14,8 @@ const receiveLimitBytes = 4 * 1024 * 1024;
 const retryPauseMs = 1000;
 /** A call that ends by itself this short before the connection does has ended with it, in milliseconds. */
 const brokenSlackMs = 250;
-/** Maximum of a Node.js timer: grpc-js knows no "never". */
-const neverMs = 2_147_483_647;
-
-const channelOptions: ChannelOptions = {
-  'grpc.default_authority': 'localhost',
-  'grpc.max_receive_message_length': receiveLimitBytes,
-  'grpc.max_send_message_length': -1,
-  'grpc.client_idle_timeout_ms': neverMs,
-  'grpc.initial_reconnect_backoff_ms': retryPauseMs,
-  'grpc.max_reconnect_backoff_ms': retryPauseMs,
-  'grpc.enable_retries': 0,
-  'grpc.enable_channelz': 0, // nobody asks for these statistics
-  'grpc.enable_http_proxy': 0,
-  'grpc.service_config_disable_resolution': 1,
-  'grpc.use_local_subchannel_pool': 1,
-};
+/** Max time of one attempt to connect, in milliseconds: what listens need not speak HTTP/2. */
+const attemptLimitMs = 20_000;
 
 /** The driver did not listen in time. The message is the reference's. */
 export class ConnectTimeoutError extends Error {
@@ -77,8 +63,7 @@ export type ConnectionState = 'new' | 'ready' | 'renewing' | 'lost' | 'closed';
 export class CsiConnection implements AsyncDisposable {
   /** The address as `unix:///path`, for log lines. */
   readonly target: string;
-  /** For `unaryCall`: calls made while the driver is disconnected fail with code Unavailable. */
-  readonly client: Client;
+  readonly #maxResponseBytes: number;
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #onLost: () => void;
@@ -86,7 +71,10 @@ export class CsiConnection implements AsyncDisposable {
   readonly #onReconnected: () => void;
   readonly #closing = new AbortController();
   #state: ConnectionState = 'new';
-  #stateChanged = Promise.withResolvers<undefined>();
+  /** The present connection, or the last one. */
+  #session: GrpcSession | undefined;
+  /** Resolves at the next change of the state, or attempt to connect that fails. */
+  #changed = Promise.withResolvers<undefined>();
   #reconnecting: Promise<void> | undefined;
   /** The socket file of the present connection; undefined: unknown. */
   #listener: string | undefined;
@@ -101,11 +89,7 @@ export class CsiConnection implements AsyncDisposable {
     this.#onLost = options.onLost ?? nothing;
     this.#onRenewed = options.onRenewed ?? nothing;
     this.#onReconnected = options.onReconnected ?? nothing;
-    this.client = new Client(this.target, credentials.createInsecure(), {
-      ...channelOptions,
-      ...adjustedHttp2(),
-      ...(options.maxResponseBytes !== undefined && { 'grpc.max_receive_message_length': options.maxResponseBytes }),
-    });
+    this.#maxResponseBytes = options.maxResponseBytes ?? receiveLimitBytes;
   }
 
   get state(): ConnectionState {
@@ -114,7 +98,7 @@ export class CsiConnection implements AsyncDisposable {
 
   /** Whether a call made now is sent at once. Becomes false with the connection, which is earlier than `onLost`. */
   get isReady(): boolean {
-    return this.#state === 'ready' && this.#isChannelReady;
+    return this.#state === 'ready' && this.#session?.takesCalls === true;
   }
 
   /** A call ended without a response, neither cancelled nor at its deadline. */
@@ -124,9 +108,28 @@ export class CsiConnection implements AsyncDisposable {
 
   /** Resolves once an end of the connection was either repaired or is a loss; at once while there is none. */
   async settled(): Promise<void> {
-    while (this.#state === 'renewing' || (this.#state === 'ready' && !this.#isChannelReady)) {
-      await this.#stateChanged.promise;
+    while (this.#state === 'renewing' || (this.#state === 'ready' && !this.isReady)) await this.#changed.promise;
+  }
+
+  /**
+   * Makes one call: on a connection that is ready, the request is on its way when this returns. Else it waits for the next attempt to
+   * connect, and ends as not sent if that fails.
+   *
+   * @throws {Error} after disposal.
+   */
+  async call(request: UnaryRequest): Promise<CallEnd> {
+    if (!this.isReady) await this.#nextAttempt(request);
+    if (this.#state === 'closed') throw new Error('the connection to the driver is closed');
+    if (this.#session === undefined || !this.isReady) {
+      return { code: grpcCodes.Unavailable, details: 'the CSI driver is not connected', sent: false };
     }
+    return await this.#session.call(request);
+  }
+
+  async #nextAttempt({ timeoutMs, signal }: Pick<UnaryRequest, 'timeoutMs' | 'signal'>): Promise<void> {
+    using joined = joinSignals([signal], { clock: this.#clock, timeoutMs });
+    const attempt = this.#state === 'lost' ? this.#changed.promise : this.settled();
+    await untilAborted(attempt, joined.signal).catch(() => undefined);
   }
 
   /**
@@ -140,58 +143,52 @@ export class CsiConnection implements AsyncDisposable {
     this.#logger.info({ address: this.target }, 'Connecting');
     const now = (): number => this.#clock.monotonicMs();
     const end = now() + limitMs;
-    let nextNotice = now() + noticeIntervalMs;
-    while (!(await this.#readyWithin(Math.min(retryPauseMs, nextNotice - now(), end - now()), signal))) {
-      if (now() >= end) throw new ConnectTimeoutError();
-      if (now() >= nextNotice) {
+    const ended = new AbortController();
+    using joined = joinSignals([signal, this.#closing.signal, ended.signal], { clock: this.#clock });
+    const connected = this.#dial(joined.signal);
+    connected.catch(() => undefined); // after the limit nobody waits for it
+    try {
+      for (let nextNotice = now() + noticeIntervalMs; ;) {
+        const pause = this.#clock
+          .sleep(Math.min(nextNotice, end) - now(), { signal: joined.signal })
+          .then(() => undefined);
+        this.#session = await Promise.race([connected, pause]);
+        if (this.#session !== undefined) break;
+        if (now() >= end) throw new ConnectTimeoutError();
+        if (now() < nextNotice) continue;
         this.#logger.info({ address: this.target, err: await this.#problem() }, 'Still connecting');
         nextNotice = now() + noticeIntervalMs;
       }
+    } finally {
+      ended.abort(new Error('the wait has ended'));
     }
     this.#listener = await this.#socketFile();
     this.#setState('ready');
-    this.#watchForLoss();
+    this.#reconnecting = this.#keepConnected(this.#session);
   }
 
-  /** Closes the channel; calls in flight fail. Safe to repeat. */
+  /** Calls in flight fail. Safe to repeat. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#state === 'closed') return;
     this.#setState('closed');
     this.#closing.abort();
-    this.client.close();
+    this.#session?.close();
     await this.#reconnecting;
-  }
-
-  /** True once the channel is ready; false when `ms` passed without it. */
-  async #readyWithin(ms: number, signal?: AbortSignal): Promise<boolean> {
-    const end = this.#clock.monotonicMs() + ms;
-    while (!this.#dial()) {
-      const left = end - this.#clock.monotonicMs();
-      if (left <= 0) return false;
-      const changed = this.#stateChange(left);
-      await (signal === undefined ? changed : untilAborted(changed, signal));
-    }
-    return true;
   }
 
   #problem(): Promise<string> {
     return connectionProblem(socketPath(this.target));
   }
 
-  /** Makes an idle channel dial; true when it is ready already. */
-  #dial(): boolean {
-    return this.#channelState(true) === connectivityState.READY;
-  }
-
-  get #isChannelReady(): boolean {
-    return this.#channelState(false) === connectivityState.READY;
-  }
-
   #setState(state: ConnectionState): void {
     if (this.#state === 'closed') return;
     this.#state = state;
-    this.#stateChanged.resolve(undefined);
-    this.#stateChanged = Promise.withResolvers();
+    this.#notifyChanged();
+  }
+
+  #notifyChanged(): void {
+    this.#changed.resolve(undefined);
+    this.#changed = Promise.withResolvers();
   }
 
   async #socketFile(): Promise<string | undefined> {
@@ -203,65 +200,78 @@ export class CsiConnection implements AsyncDisposable {
     }
   }
 
-  #channelState(dial: boolean): connectivityState {
-    return this.client.getChannel().getConnectivityState(dial);
-  }
-
-  /** Resolves at the next state change, or after `ms`. */
-  #stateChange(ms: number): Promise<void> {
-    const channel = this.client.getChannel();
-    return new Promise((resolve) => {
-      const deadline = ms === Infinity ? Infinity : Date.now() + ms;
-      channel.watchConnectivityState(channel.getConnectivityState(false), deadline, () => resolve());
-    });
-  }
-
-  #watchForLoss(): void {
-    this.#reconnecting = this.#reconnectForEver().catch((error: unknown) => {
-      if (!this.#closing.signal.aborted) {
-        this.#setState('lost');
-        this.#logger.error({ err: error, address: this.target }, 'Watching the connection failed');
-      }
-    });
-  }
-
-  async #reconnectForEver(): Promise<void> {
-    const { signal } = this.#closing;
+  /** Dials about once a second until the driver listens. @throws the signal's reason when it aborts. */
+  async #dial(signal: AbortSignal, onFailure?: () => void): Promise<GrpcSession> {
     for (;;) {
-      const since = this.#clock.monotonicMs();
-      while (this.#isChannelReady) await untilAborted(this.#stateChange(Infinity), signal);
-      if (await this.#renew(since)) continue;
-      this.#setState('lost');
-      this.#logger.error({ address: this.target }, 'Lost connection');
-      this.#onLost();
-      // At once after a connection that held; a driver that drops each one gets about one a second.
-      await this.#clock.sleep(since + retryPauseMs - this.#clock.monotonicMs(), { signal });
-      while (!(await this.#readyWithin(retryPauseMs, signal))) {
-        this.#logger.debug({ address: this.target, err: await this.#problem() }, 'Still connecting');
-      }
-      this.#listener = await this.#socketFile();
-      this.#setState('ready');
-      this.#logger.info({ address: this.target }, 'Connected again');
-      this.#onReconnected();
+      const startedAtMs = this.#clock.monotonicMs();
+      const session = await this.#dialOnce(signal, attemptLimitMs);
+      if (session !== undefined) return session;
+      onFailure?.();
+      this.#notifyChanged();
+      await this.#clock.sleep(startedAtMs + retryPauseMs - this.#clock.monotonicMs(), { signal });
     }
   }
 
-  /** Dials once after a connection has ended that had held since `since`. False: the driver counts as lost. */
-  async #renew(since: number): Promise<boolean> {
-    const endedAtMs = this.#clock.monotonicMs();
-    if (endedAtMs - since < retryPauseMs) return false;
-    this.#setState('renewing');
-    while (!this.#dial()) {
-      const left = endedAtMs + retryPauseMs - this.#clock.monotonicMs();
-      if (left <= 0 || this.#channelState(false) === connectivityState.TRANSIENT_FAILURE) return false;
-      await untilAborted(this.#stateChange(left), this.#closing.signal);
+  /** Undefined: it failed. @throws the signal's reason when it aborts. */
+  async #dialOnce(signal: AbortSignal, limitMs: number): Promise<GrpcSession | undefined> {
+    using joined = joinSignals([signal], { clock: this.#clock, timeoutMs: limitMs });
+    const options = { maxResponseBytes: this.#maxResponseBytes, clock: this.#clock, signal: joined.signal };
+    const session = await GrpcSession.open(socketPath(this.target), options).catch(() => undefined);
+    if (signal.aborted) session?.close();
+    signal.throwIfAborted();
+    return session;
+  }
+
+  /** Ends with the connection. */
+  async #keepConnected(first: GrpcSession): Promise<void> {
+    const { signal } = this.#closing;
+    try {
+      for (let session = first; ;) session = await this.#nextAfter(session, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#setState('lost');
+      this.#logger.error({ err: error, address: this.target }, 'Watching the connection failed');
     }
+  }
+
+  /** Waits until a connection ends, and for the one that replaces it. */
+  async #nextAfter(session: GrpcSession, signal: AbortSignal): Promise<GrpcSession> {
+    const since = this.#clock.monotonicMs();
+    await untilAborted(session.retired, signal);
+    const renewed = await this.#renew(since);
+    if (renewed !== undefined) return renewed;
+    this.#setState('lost');
+    this.#logger.error({ address: this.target }, 'Lost connection');
+    this.#onLost();
+    // At once after a connection that held; a driver that drops each one gets about one a second.
+    await this.#clock.sleep(since + retryPauseMs - this.#clock.monotonicMs(), { signal });
+    const next = await this.#dial(signal, () => {
+      void this.#problem().then((err) => this.#logger.debug({ address: this.target, err }, 'Still connecting'));
+    });
+    this.#listener = await this.#socketFile();
+    this.#session = next;
+    this.#setState('ready');
+    this.#logger.info({ address: this.target }, 'Connected again');
+    this.#onReconnected();
+    return next;
+  }
+
+  /** Dials once after a connection has ended that had held since `since`. Undefined: the driver counts as lost. */
+  async #renew(since: number): Promise<GrpcSession | undefined> {
+    const endedAtMs = this.#clock.monotonicMs();
+    if (endedAtMs - since < retryPauseMs) return undefined;
+    this.#setState('renewing');
+    const session = await this.#dialOnce(this.#closing.signal, retryPauseMs);
     const listener = await this.#socketFile();
-    if (listener === undefined || listener !== this.#listener) return false;
-    if (this.#brokenAtMs >= endedAtMs - brokenSlackMs) return false;
+    const isSame = listener !== undefined && listener === this.#listener;
+    if (session === undefined || !isSame || this.#brokenAtMs >= endedAtMs - brokenSlackMs) {
+      session?.close();
+      return undefined;
+    }
+    this.#session = session;
     this.#onRenewed(); // first, so that no call is made before it
     this.#setState('ready');
     this.#logger.debug({ address: this.target }, 'The driver closed the connection, connected again at once');
-    return true;
+    return session;
   }
 }

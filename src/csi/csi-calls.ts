@@ -42,11 +42,9 @@ export interface CsiCalls extends ControllerCalls {
 }
 
 /** Binds the calls to a connection. */
-export function csiCalls(csi: Csi, settings: Omit<CallSettings, 'secretFields'>): CsiCalls {
-  const identity = csi.v1.Identity.service;
-  const controller = csi.v1.Controller.service;
-  const node = csi.v1.Node.service;
-  const call: CallSettings = { ...settings, secretFields: csi.secretFields };
+export function csiCalls(csi: Csi, settings: Omit<CallSettings, 'csi'>): CsiCalls {
+  const { Identity: identity, Controller: controller, Node: node } = csi.v1;
+  const call: CallSettings = { ...settings, csi };
   return {
     probe: (options) => unaryCall(call, identity.Probe, {}, options),
     getPluginInfo: (options) => unaryCall(call, identity.GetPluginInfo, {}, options),

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { status } from '@grpc/grpc-js';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { CsiCallError } from './call-error.ts';
+import { CsiCallError, grpcCodes } from './call-error.ts';
 import { CsiConnection } from './connection.ts';
 import { CallProgress } from './call-progress.ts';
 import { type CsiCalls, csiCalls } from './csi-calls.ts';
@@ -262,9 +261,8 @@ export class Driver implements AsyncDisposable {
     const checked = async <T>(call: () => Promise<T>, { signal }: CallOptions = {}): Promise<T> => {
       while (!this.#takesCalls && this.connected && signal?.aborted !== true) await this.#settled(signal);
       // From here to the HTTP/2 stream nothing waits for an event: a connection that is ready now takes the request.
-      // Texts of grpc-js are no proof, since a driver that is a grpc-js client itself may return the same.
       if (this.#takesCalls) return await call();
-      throw new CsiCallError(status.UNAVAILABLE, 'the CSI driver is not connected', { sent: false });
+      throw new CsiCallError(grpcCodes.Unavailable, 'the CSI driver is not connected', { sent: false });
     };
     return {
       ...calls,
@@ -295,7 +293,7 @@ export class Driver implements AsyncDisposable {
 
 /**
  * Retries a call once that the driver has not begun to process, such as one that it received after its GOAWAY: the next connection takes
- * it. See gRPC, "Transparent Retries", which grpc-js makes only if its retry policy is enabled, too.
+ * it. See gRPC, "Transparent Retries".
  */
 function withUnsentRetry(calls: CsiCalls): CsiCalls {
   const repeated = Object.entries(calls).map(([name, call]: [string, (...given: never[]) => Promise<unknown>]) => [

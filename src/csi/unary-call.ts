@@ -1,20 +1,16 @@
 /** The one way to call a driver: deadline, cancellation, logging, metrics and typed errors for every method. */
-import { Metadata, status } from '@grpc/grpc-js';
 import type { MethodDefinition } from '@grpc/proto-loader';
 import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { SecretEncodingError, SecretString } from '../base/secret-string.ts';
-import { CsiCallError, codeName, LostStatusError } from './call-error.ts';
+import { CsiCallError, codeName, grpcCodes, LostStatusError } from './call-error.ts';
 import type { CallProgress } from './call-progress.ts';
 import type { CsiConnection } from './connection.ts';
-import type { SecretFields } from './csi-proto.ts';
+import { type Csi, decodeStrictly, messageName } from './csi-proto.ts';
 import { errorMessage } from './error-message.ts';
+import type { FailedCall } from './grpc-session.ts';
 import { LoggedMessage } from './logged-message.ts';
-import { deadlineExceeded, isServiceError, serviceCallError } from './service-error.ts';
-import { noticingResponse } from './response-notice.ts';
-import { withoutStackTraces, withoutStatusStackTrace } from './stack-traces.ts';
-import { decodeStrictly } from './strict-decoding.ts';
 
 /** One finished call, for metrics. */
 export interface FinishedCall {
@@ -48,8 +44,8 @@ export type CallObserver = (call: StartedCall) => ObservedCall | undefined;
 /** What all calls of a process share. */
 export interface CallSettings {
   connection: CsiConnection;
-  /** Fields that never reach a log, from `loadCsi()`. */
-  secretFields: SecretFields;
+  /** How requests are encoded, and the fields that never reach a log. */
+  csi: Pick<Csi, 'encode' | 'secretFields'>;
   /** Milliseconds a call may take; 0 and less: every call fails at once with DeadlineExceeded. */
   timeoutMs: number;
   logger: Logger;
@@ -81,7 +77,7 @@ export type CallSubject = { claim: string } | { volume: string } | { capacity: s
 export type WithWrappedSecrets<T> = Omit<T, 'secrets'> &
   ('secrets' extends keyof T ? { secrets?: Record<string, SecretString> } : unknown);
 
-/** A reset this short before our deadline was the driver's side of the same deadline, in milliseconds. */
+/** A response this short before our deadline was for the same deadline, at the driver's side, in milliseconds. */
 const deadlineSlackMs = 250;
 
 /**
@@ -98,7 +94,8 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
   request: WithWrappedSecrets<Request>,
   options: CallOptions = {},
 ): Promise<ResponseOutput> {
-  const { logger, clock, secretFields } = settings;
+  const { logger, clock } = settings;
+  const { secretFields } = settings.csi;
   const start = clock.monotonicMs();
   const started = { method: method.path, about: options.about };
   const observed = (settings.observers ?? []).map((observe) => observe(started));
@@ -123,10 +120,10 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
     const response = await send(settings, method, request, { ...options, metadata: metadataOf(observed) });
     const responseSecrets = secretFields.get(messageName(method.responseType));
     logger.trace({ method: method.path, response: new LoggedMessage(response, responseSecrets) }, 'GRPC response');
-    finished(status.OK);
+    finished(grpcCodes.OK);
     return response;
   } catch (error) {
-    const code = error instanceof CsiCallError ? error.code : status.UNKNOWN;
+    const code = error instanceof CsiCallError ? error.code : grpcCodes.Unknown;
     logger.trace({ method: method.path, code: codeName(code), err: errorMessage(error) }, 'GRPC response');
     finished(code);
     throw error;
@@ -134,102 +131,92 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
 }
 
 async function send<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
-  { connection, clock, progress, timeoutMs: defaultTimeoutMs }: CallSettings,
+  { connection, clock, progress, csi, timeoutMs: defaultTimeoutMs }: CallSettings,
   method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
   request: WithWrappedSecrets<Request>,
-  { signal, timeoutMs = defaultTimeoutMs, creates = false, metadata }: CallOptions & { metadata: Metadata },
+  {
+    signal,
+    timeoutMs = defaultTimeoutMs,
+    creates = false,
+    metadata,
+  }: CallOptions & { metadata: Record<string, string> },
 ): Promise<ResponseOutput> {
   throwIfAborted(signal, { sent: false });
   if (timeoutMs <= 0) throw deadlineExceeded({ sent: false });
-  const body = encode(method, request);
+  const message = encode(csi, method, request);
   const start = clock.monotonicMs();
-  let hasResponse = false;
-  const responseNotice = noticingResponse(() => {
+  let hasResponse = false as boolean;
+  const onResponse = (): void => {
     hasResponse = true;
     progress?.responded(start);
-  });
-  let cancel = (): void => undefined;
-  try {
-    return await new Promise<ResponseOutput>((resolve, reject) => {
-      const call = withoutStackTraces(() =>
-        connection.client.makeUnaryRequest<Buffer, ResponseOutput>(
-          method.path,
-          (encoded) => encoded,
-          (response) => decodeStrictly(method.responseDeserialize, response),
-          body,
-          metadata,
-          { deadline: Date.now() + timeoutMs, interceptors: [withoutStatusStackTrace, responseNotice] },
-          (error, response) => {
-            if (error !== null) reject(error);
-            else if (response === undefined)
-              reject(new CsiCallError(status.INTERNAL, 'the response of the driver has no message'));
-            else resolve(response);
-          },
-        ),
-      );
-      cancel = () => call.cancel();
-      signal?.addEventListener('abort', cancel, { once: true });
-    });
-  } catch (error) {
-    if (error instanceof CsiCallError) throw error;
-    const givenUp = (): void => {
-      if (creates && !hasResponse) progress?.givenUp();
-    };
-    const broke = (): void => {
-      if (!hasResponse) connection.callBroke();
-    };
-    if (signal?.aborted === true) givenUp();
-    throwIfAborted(signal, { cause: error });
-    if (!isServiceError(error)) throw error;
-    const atDeadline = clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs;
-    const failure = serviceCallError(error, { atDeadline, hasResponse, connection });
-    if (failure.codeName === 'DeadlineExceeded') givenUp();
-    else if (failure.sent) broke();
-    throw withoutSecrets(failure, (request as { secrets?: Record<string, SecretString> }).secrets);
-  } finally {
-    signal?.removeEventListener('abort', cancel);
-  }
+  };
+  const end = await connection.call({ path: method.path, message, metadata, timeoutMs, signal, onResponse });
+  if (end.message !== undefined) return decode(method, end.message);
+  const { cause, sent = true } = end;
+  const givenUp = (): void => {
+    if (creates && !hasResponse) progress?.givenUp();
+  };
+  if (signal?.aborted === true) givenUp();
+  throwIfAborted(signal, { cause, sent });
+  const atDeadline = clock.monotonicMs() - start >= timeoutMs - deadlineSlackMs;
+  const isDeadline = end.code === grpcCodes.DeadlineExceeded;
+  if (isDeadline) givenUp();
+  else if (sent && !hasResponse) connection.callBroke();
+  // the text is that of a driver built on grpc-js, whose timer for our deadline may fire first
+  if (isDeadline && atDeadline && end.details === 'Deadline exceeded') throw deadlineExceeded({ cause });
+  throw callError(end, (request as { secrets?: Record<string, SecretString> }).secrets);
 }
 
-function metadataOf(observed: readonly (ObservedCall | undefined)[]): Metadata {
-  const metadata = new Metadata();
-  for (const each of observed) {
-    for (const [key, value] of Object.entries(each?.metadata ?? {})) metadata.set(key, value);
-  }
-  return metadata;
+function metadataOf(observed: readonly (ObservedCall | undefined)[]): Record<string, string> {
+  return Object.assign({}, ...observed.map((each) => each?.metadata)) as Record<string, string>;
 }
 
-/** Encoded here rather than in grpc-js, so that a bad secret fails before anything leaves the process. */
+/** Encoded before a call is made, so that a bad secret fails before anything leaves the process. */
 function encode<Request extends object, RequestOutput, Response, ResponseOutput>(
+  csi: Pick<Csi, 'encode'>,
   method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
   request: WithWrappedSecrets<Request>,
 ): Buffer {
   try {
     const { secrets, ...rest } = request as { secrets?: Record<string, SecretString> };
-    if (secrets === undefined) return method.requestSerialize(request as unknown as Request);
+    if (secrets === undefined) return csi.encode(method, request as unknown as Request);
     const revealed = Object.entries(secrets).map(([key, value]) => [key, value.reveal()] as const);
-    return method.requestSerialize({ ...rest, secrets: Object.fromEntries(revealed) } as unknown as Request);
+    return csi.encode(method, { ...rest, secrets: Object.fromEntries(revealed) } as unknown as Request);
   } catch (error) {
     const why = error instanceof SecretEncodingError ? error.message : 'the request does not fit its message';
-    throw new CsiCallError(status.INTERNAL, `grpc: error while marshaling: ${why}`, { sent: false });
+    throw new CsiCallError(grpcCodes.Internal, `grpc: error while marshaling: ${why}`, { sent: false });
+  }
+}
+
+function decode<Request, RequestOutput, Response, ResponseOutput>(
+  method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
+  message: Buffer,
+): ResponseOutput {
+  try {
+    return decodeStrictly(method.responseDeserialize, message);
+  } catch (error) {
+    const text = `grpc: failed to unmarshal the received message: ${errorMessage(error)}`;
+    throw new CsiCallError(grpcCodes.Internal, text, { cause: error });
   }
 }
 
 function throwIfAborted(signal: AbortSignal | undefined, options: { cause?: unknown; sent?: boolean }): void {
   if (signal?.aborted !== true) return;
   if (signal.reason instanceof DeadlineError) throw deadlineExceeded(options);
-  throw new CsiCallError(status.CANCELLED, 'context canceled', options);
+  throw new CsiCallError(grpcCodes.Canceled, 'context canceled', options);
+}
+
+/** The failure of a call whose deadline has passed. */
+function deadlineExceeded(options: { cause?: unknown; sent?: boolean }): CsiCallError {
+  return new CsiCallError(grpcCodes.DeadlineExceeded, 'context deadline exceeded', options);
 }
 
 /** A driver may quote its request, and its text becomes an event and reaches logs, traces and the journal. */
-function withoutSecrets(error: CsiCallError, secrets: Record<string, SecretString> = {}): CsiCallError {
-  const details = SecretString.stripped(error.details, Object.values(secrets));
-  if (details === error.details) return error;
-  return error instanceof LostStatusError
-    ? new LostStatusError(error.code, details)
-    : new CsiCallError(error.code, details, { sent: error.sent });
-}
-
-function messageName({ type }: { type: object }): string {
-  return (type as { name?: string }).name ?? '';
+function callError(
+  { code, details, sent = true, isLost = false, cause }: FailedCall,
+  secrets: Record<string, SecretString> = {},
+): CsiCallError {
+  const text = SecretString.stripped(details, Object.values(secrets));
+  const options = { sent, ...(cause !== undefined && { cause }) };
+  return isLost ? new LostStatusError(code, text, options) : new CsiCallError(code, text, options);
 }

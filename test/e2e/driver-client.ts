@@ -1,5 +1,6 @@
-import { credentials, type ServiceError } from '@grpc/grpc-js';
+import { credentials, makeClientConstructor, type ServiceError } from '@grpc/grpc-js';
 import { loadCsi } from '../../src/csi/csi-proto.ts';
+import type { ControllerClient } from '../../src/csi/generated/csi/v1/Controller.ts';
 import type { CreateSnapshotResponse__Output } from '../../src/csi/generated/csi/v1/CreateSnapshotResponse.ts';
 import type { CreateVolumeResponse__Output } from '../../src/csi/generated/csi/v1/CreateVolumeResponse.ts';
 
@@ -14,7 +15,8 @@ export interface DriverClient extends Disposable {
 
 /** Connects to the driver at `unix:///...`. */
 export function connectDriver(address: string): DriverClient {
-  const controller = new (loadCsi().v1.Controller)(address, credentials.createInsecure());
+  const Controller = makeClientConstructor(loadCsi().v1.Controller, 'Controller');
+  const controller = new Controller(address, credentials.createInsecure()) as unknown as ControllerClient;
   return {
     async createSnapshot(name, volumeId) {
       const { promise, answer } = unary<CreateSnapshotResponse__Output>();

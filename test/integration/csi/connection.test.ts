@@ -157,6 +157,25 @@ describe('CsiConnection', () => {
     await assert.rejects(calls.probe(), { name: 'CsiCallError', codeName: 'Unavailable' });
   });
 
+  test('a call right after a loss waits for the next attempt to connect', async (context) => {
+    const socketPath = join(await socketFolder(context), 'csi.sock');
+    const first = await RecordingDriver.start({ csi, socketPath });
+    const lost = Promise.withResolvers<undefined>();
+    await using connection = new CsiConnection({
+      address: socketPath,
+      logger: silentLogger,
+      clock: systemClock,
+      onLost: () => lost.resolve(undefined),
+    });
+    await connection.connect();
+    first.kill();
+    await using second = await RecordingDriver.start({ csi, socketPath });
+    await lost.promise;
+    const calls = csiCalls(csi, { connection, timeoutMs: 5000, logger: silentLogger, clock: systemClock });
+    await calls.probe();
+    assert.equal(second.callsOf('Probe').length, 1);
+  });
+
   test('a call in flight when the socket breaks fails with Unavailable', async (context) => {
     await using driver = await RecordingDriver.start({ csi });
     driver.next('Probe', () => new Promise<object>(() => undefined));

@@ -4,7 +4,7 @@ import { csi, driverName } from './scene.ts';
 type Methods = Record<string, { responseSerialize: (message: object) => Buffer }>;
 
 const { Identity, Controller } = csi.v1;
-const methods = { ...Identity.service, ...Controller.service } as unknown as Methods;
+const methods = { ...Identity, ...Controller } as unknown as Methods;
 
 /** One message as the driver would send it. */
 export function encoded(method: string, message: object): Buffer {

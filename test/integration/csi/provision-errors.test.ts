@@ -110,7 +110,7 @@ describe('CsiProvisioner, failures of CreateVolume', () => {
   test('an exception that is no gRPC status leaves the outcome open', async () => {
     await using rig = await Rig.start();
     await rig.connection[Symbol.asyncDispose]();
-    assertFailed(await rig.provision(), 'in-background', 'Channel has been shut down');
+    assertFailed(await rig.provision(), 'in-background', 'the connection to the driver is closed');
   });
 
   test('an exception that no step foresaw, before anything is sent, changes nothing', async () => {

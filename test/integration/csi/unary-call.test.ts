@@ -55,13 +55,12 @@ describe('unaryCall', () => {
     });
   }
 
-  test('a failure has a stack trace, but its cause, the error of grpc-js, has none', async () => {
+  test('a failure has a stack trace that leads to the call', async () => {
     await using rig = await Rig.start();
     rig.driver.next('Probe', new DriverFailure(status.INTERNAL, 'the reason'));
     const error = await rig.calls.probe().catch((caught: unknown) => caught as CsiCallError);
-    assert.ok(error instanceof CsiCallError && error.cause instanceof Error);
+    assert.ok(error instanceof CsiCallError);
     assert.match(error.stack ?? '', /unaryCall/);
-    assert.doesNotMatch(error.cause.stack ?? '', /\n +at /);
   });
 
   test('a code unknown to gRPC keeps its number', () => assert.equal(codeName(77), 'Code(77)'));
@@ -122,7 +121,7 @@ describe('unaryCall', () => {
   test('a failure that is none of the call stays what it is and counts as Unknown', async () => {
     await using rig = await Rig.start();
     await rig.connection[Symbol.asyncDispose]();
-    await assert.rejects(rig.calls.probe(), { name: 'Error', message: 'Channel has been shut down' });
+    await assert.rejects(rig.calls.probe(), { name: 'Error', message: 'the connection to the driver is closed' });
     assert.deepEqual(
       rig.finishedCalls.map(({ code }) => code),
       ['Unknown'],

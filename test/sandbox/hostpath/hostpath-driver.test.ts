@@ -7,9 +7,12 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { credentials, status } from '@grpc/grpc-js';
+import { credentials, makeClientConstructor, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import type { ControllerClient } from '../../../src/csi/generated/csi/v1/Controller.ts';
 import type { CreateVolumeRequest } from '../../../src/csi/generated/csi/v1/CreateVolumeRequest.ts';
+import type { IdentityClient } from '../../../src/csi/generated/csi/v1/Identity.ts';
+import type { NodeClient } from '../../../src/csi/generated/csi/v1/Node.ts';
 import { eventually } from '../../support/eventually.ts';
 import { call, HostpathProcess } from './hostpath-process.ts';
 import type { HostpathOptions } from './hostpath-process.ts';
@@ -32,9 +35,13 @@ async function startDriver(t: TestContext, options: HostpathOptions = {}) {
 
 function clientsOf(driver: HostpathProcess) {
   const address = `unix:${driver.socketPath}`;
-  const identity = new v1.Identity(address, credentials.createInsecure());
-  const controller = new v1.Controller(address, credentials.createInsecure());
-  const node = new v1.Node(address, credentials.createInsecure());
+  const client = (name: string, definition: object): unknown => {
+    const Client = makeClientConstructor(definition as ServiceDefinition, name);
+    return new Client(address, credentials.createInsecure());
+  };
+  const identity = client('Identity', v1.Identity) as IdentityClient;
+  const controller = client('Controller', v1.Controller) as ControllerClient;
+  const node = client('Node', v1.Node) as NodeClient;
   const close = (): void => {
     for (const client of [identity, controller, node]) client.close();
   };

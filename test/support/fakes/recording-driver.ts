@@ -68,7 +68,7 @@ export class RecordingDriver implements AsyncDisposable {
     this.#folder = folder;
     this.#server = new Server(options.serverOptions);
     const { Identity, Controller, Node } = options.csi.v1;
-    for (const { service } of [Identity, Controller, Node]) {
+    for (const service of [Identity, Controller, Node]) {
       const methods = Object.keys(service);
       this.#server.addService(service, Object.fromEntries(methods.map((method) => [method, this.#handler(method)])));
     }

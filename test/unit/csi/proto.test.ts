@@ -290,15 +290,14 @@ describe('loadCsi', () => {
     assert.deepEqual(csi.secretFields, new Map(want));
   });
 
-  test('gives a client for each service that is called, at its wire path', () => {
-    assert.equal(csi.v1.Controller.service.CreateVolume.path, '/csi.v1.Controller/CreateVolume');
-    for (const service of ['Identity', 'Controller', 'Node'] as const) {
-      assert.equal(typeof csi.v1[service], 'function');
-    }
+  test('gives each service that is called, its methods at their wire paths', () => {
+    assert.equal(csi.v1.Controller.CreateVolume.path, '/csi.v1.Controller/CreateVolume');
+    assert.equal(csi.v1.Identity.Probe.path, '/csi.v1.Identity/Probe');
+    assert.equal(csi.v1.Node.NodeGetInfo.path, '/csi.v1.Node/NodeGetInfo');
   });
 
   test('writes the bytes that other implementations read', () => {
-    const bytes = csi.v1.Controller.service.CreateVolume.requestSerialize({
+    const bytes = csi.encode(csi.v1.Controller.CreateVolume, {
       name: 'a',
       capacity_range: { required_bytes: '5368709120' },
       volume_capabilities: [{ mount: { fs_type: 'xfs' }, access_mode: { mode: 'MULTI_NODE_MULTI_WRITER' } }],
@@ -306,11 +305,11 @@ describe('loadCsi', () => {
     assert.equal(bytes.toString('hex'), '0a01611206088080808014' + '1a0b' + '12050a03786673' + '1a020805');
   });
 
-  const { CreateVolume, DeleteVolume, GetCapacity, ListVolumes } = csi.v1.Controller.service;
+  const { CreateVolume, DeleteVolume, GetCapacity, ListVolumes } = csi.v1.Controller;
   for (const { name, bytes, want } of [
     {
       name: 'empty texts, numbers, enums, lists and maps',
-      bytes: CreateVolume.requestSerialize({
+      bytes: csi.encode(CreateVolume, {
         name: '',
         capacity_range: { required_bytes: '0', limit_bytes: 0 },
         volume_capabilities: [
@@ -324,17 +323,17 @@ describe('loadCsi', () => {
     },
     {
       name: 'empty fields of sources and topologies',
-      bytes: CreateVolume.requestSerialize({
+      bytes: csi.encode(CreateVolume, {
         volume_content_source: { snapshot: { snapshot_id: '' } },
         accessibility_requirements: { requisite: [{ segments: {} }], preferred: [] },
       }),
       want: '3202' + '0a00' + '3a02' + '0a00',
     },
-    { name: 'an empty id', bytes: DeleteVolume.requestSerialize({ volume_id: '', secrets: {} }), want: '' },
-    { name: 'an empty token', bytes: ListVolumes.requestSerialize({ max_entries: 0, starting_token: '' }), want: '' },
+    { name: 'an empty id', bytes: csi.encode(DeleteVolume, { volume_id: '', secrets: {} }), want: '' },
+    { name: 'an empty token', bytes: csi.encode(ListVolumes, { max_entries: 0, starting_token: '' }), want: '' },
     {
       name: 'empty fields beside an empty entry of a list and the halves of a map entry, which are written',
-      bytes: GetCapacity.requestSerialize({
+      bytes: csi.encode(GetCapacity, {
         volume_capabilities: [{ mount: { mount_flags: ['', 'a'] } }],
         parameters: { a: '' },
       }),
@@ -347,7 +346,7 @@ describe('loadCsi', () => {
   }
 
   test('reads int64 as text, enums by name, oneofs with their member, and leaves absent fields out', () => {
-    const { requestDeserialize } = csi.v1.Controller.service.CreateVolume;
+    const { requestDeserialize } = csi.v1.Controller.CreateVolume;
     const message = requestDeserialize(Buffer.from('120a08ffffffffffffffff7f' + '1a061200' + '1a020801', 'hex'));
     assert.deepEqual(message, {
       capacity_range: { required_bytes: '9223372036854775807' },

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decodeStrictly } from '../../../src/csi/strict-decoding.ts';
+import { decodeStrictly } from '../../../src/csi/csi-proto.ts';
 import { csi } from '../../support/csi-rig.ts';
 
-const { responseSerialize, responseDeserialize } = csi.v1.Controller.service.CreateVolume;
+const { responseSerialize, responseDeserialize } = csi.v1.Controller.CreateVolume;
 
 const volume = (id: string, context: Record<string, string> = {}): Buffer =>
   responseSerialize({ volume: { volume_id: id, volume_context: context, capacity_bytes: '300' } });
