@@ -49,7 +49,7 @@ export type { ControllerStatus, OpenIntent, QueueStatus } from './provision/cont
 export type { LastError } from './provision/claim/last-errors.ts';
 export type { ReleasedVolume, ReleaseStep } from './provision/volume/released-volume.ts';
 export type { Span, SpanAttributes, Tracer } from './base/tracing.ts';
-export type { RunOptions } from './provision/run-options.ts';
+export type { RunOptions } from './provision/run-workers.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';
 export type { ProvisionObserver } from './provision/provision-observer.ts';
 export {
@@ -62,7 +62,7 @@ export {
   type ProvisionOptions,
   VolumeInUseError,
 } from './provision/provisioner.ts';
-export type { BackendProgress } from './provision/backend-progress.ts';
+export type { BackendProgress } from './provision/recoverable.ts';
 export {
   type FulfilContext,
   type Plan,
@@ -118,7 +118,7 @@ export type {
   NfsVolumeSource,
   SecretReference,
   VolumeSources,
-} from './provision/cache/volume-source.ts';
+} from './provision/objects.ts';
 export type {
   KubeObject,
   ObjectMeta,

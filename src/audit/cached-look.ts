@@ -8,7 +8,7 @@ import type { Lister } from '../kube/cache/lister.ts';
 import { storageIndex } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { isStuck } from '../provision/intent-journal/read-journal.ts';
-import { namesProvisioner } from '../provision/volume/owns-volume.ts';
+import { namesProvisioner } from '../provision/volume-fields.ts';
 import { storageHash, storageHashes } from '../provision/volume/storage-hash.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';
 import { CannotReadError } from './cannot-read-error.ts';

@@ -8,7 +8,7 @@ import { pagedList, pageSize } from '../kube/cache/paged-list.ts';
 import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import { type PersistentVolume, persistentVolumes } from '../provision/objects.ts';
-import { namesProvisioner } from '../provision/volume/owns-volume.ts';
+import { namesProvisioner } from '../provision/volume-fields.ts';
 
 /**
  * Whether the driver that is asked has the volume's storage, if there is any. Not so in node deployment, where each node's

@@ -2,7 +2,7 @@
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
 import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
-import { claimWish } from '../provision/claim/claim-wish.ts';
+import { claimWish } from '../provision/claim-fields.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';
 import { discardRecord } from '../provision/intent-journal/edit-journal.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, type SecretReference } from '../provision/objects.ts';

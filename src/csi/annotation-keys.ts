@@ -1,4 +1,4 @@
-/** Keys that the CSI side writes or reads; those that every provisioner has are in `provision/keys.ts`. */
+/** Keys that the CSI side writes or reads; those that every provisioner has are in `provision/objects.ts`. */
 
 /** Volume attribute: the identity of the process that provisioned it. */
 export const identityKey = 'storage.kubernetes.io/csiProvisionerIdentity';

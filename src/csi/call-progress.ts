@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../base/clock.ts';
-import type { BackendProgress } from '../provision/backend-progress.ts';
+import type { BackendProgress } from '../provision/recoverable.ts';
 
 /** Pause before a check, in milliseconds: until then another call may get a response. It doubles with each check that gets none. */
 const checkPauses = { firstMs: 100, maxMs: 30_000 } as const;

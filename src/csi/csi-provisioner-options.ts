@@ -3,8 +3,8 @@ import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { Lister } from '../kube/cache/lister.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
-import type { BackendProgress } from '../provision/backend-progress.ts';
-import type { PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import type { BackendProgress } from '../provision/recoverable.ts';
+import type { PersistentVolumeClaim, ReferenceGrant, StorageClass } from '../provision/objects.ts';
 import type { VolumeAttachment } from './attachments.ts';
 import type { ControllerCalls } from './csi-calls.ts';
 import type { DriverCapabilities } from './driver-info.ts';
@@ -12,7 +12,6 @@ import type { PlanWaits } from './plan-waits.ts';
 import type { MigrationHook } from './migration/migration-hook.ts';
 import type { NodeHook } from './node-deployment/node-hook.ts';
 import type { OpenSource } from './sources/open-source.ts';
-import type { ReferenceGrant } from '../provision/reference-grant.ts';
 import type { TopologyHook } from './topology/topology-hook.ts';
 import type { AttributesClassApi } from './attributes-class-api.ts';
 

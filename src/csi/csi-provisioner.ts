@@ -2,17 +2,20 @@
 import { goQuote } from '../base/go-quote.ts';
 import { shortValue } from '../base/short-value.ts';
 import { objectKey } from '../kube/kube-object.ts';
-import type { BackendProgress } from '../provision/backend-progress.ts';
-import { claimReference, requestedProvisioner } from '../provision/claim/claim-fields.ts';
-import { migratedToKey } from '../provision/keys.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../provision/objects.ts';
+import type { BackendProgress, FulfilContext, Plan, Recoverable, RevokeContext } from '../provision/recoverable.ts';
+import { claimReference, requestedProvisioner } from '../provision/claim-fields.ts';
+import {
+  migratedToKey,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type StorageClass,
+} from '../provision/objects.ts';
 import {
   IgnoredError,
   ProvisionError,
   type ProvisionContext,
   type ProvisionOptions,
 } from '../provision/provisioner.ts';
-import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../provision/recoverable.ts';
 import { AttachmentGate } from './attachment-gate.ts';
 import { PlannedVolume, planVolume, type VolumePlan } from './create/volume-plan.ts';
 import { createVolume } from './create/create-volume.ts';

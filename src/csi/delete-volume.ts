@@ -1,7 +1,6 @@
 import { whenPermitted } from '../base/permit.ts';
 import type { SecretString } from '../base/secret-string.ts';
-import { betaStorageClassKey } from '../provision/keys.ts';
-import type { PersistentVolume, SecretReference } from '../provision/objects.ts';
+import { betaStorageClassKey, type PersistentVolume, type SecretReference } from '../provision/objects.ts';
 import { IgnoredError, type ProvisionContext } from '../provision/provisioner.ts';
 import { deletionSecretName, deletionSecretNamespace } from './annotation-keys.ts';
 import type { AttachmentGate } from './attachment-gate.ts';

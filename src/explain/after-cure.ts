@@ -1,5 +1,5 @@
 /** What the last attempt lacked, and is there now: the error is from before. */
-import { allowsSource } from '../provision/reference-grant.ts';
+import { allowsSource } from '../provision/objects.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
 import { missingAnnotations } from './causes/failure.ts';
 import { snapshotProblem } from './causes/snapshot.ts';

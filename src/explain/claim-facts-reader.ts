@@ -1,12 +1,13 @@
 /** Reads what is needed to explain a claim: as little as its state asks for, and what is independent at once. */
 import type { KubeObject } from '../kube/kube-object.ts';
-import { className, namesVolume, requestedProvisioner, selectedNode } from '../provision/claim/claim-fields.ts';
-import { migratedToKey, selectedNodeKey } from '../provision/keys.ts';
+import { className, namesVolume, requestedProvisioner, selectedNode } from '../provision/claim-fields.ts';
 import {
+  migratedToKey,
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumes,
   type SecretReference,
+  selectedNodeKey,
   type StorageClass,
   storageClasses,
 } from '../provision/objects.ts';

@@ -1,6 +1,6 @@
 /** The steps of a claim in their order, and what may hold it at each. */
 import { shortValue } from '../base/short-value.ts';
-import { className } from '../provision/claim/claim-fields.ts';
+import { className } from '../provision/claim-fields.ts';
 import { attempts, type FailedAttempt } from './attempts.ts';
 import { checkAttributesBind, checkAttributesClass } from './causes/attributes-class.ts';
 import { checkHangingPod, checkPodsReadable, checkUnhindered } from './causes/bound.ts';

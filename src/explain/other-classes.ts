@@ -1,9 +1,13 @@
 /** What a claim without a class, or with one that does not exist, could have instead. */
 import { nameList } from '../base/name-list.ts';
 import { shellCommand } from '../base/shell-word.ts';
-import { className } from '../provision/claim/claim-fields.ts';
-import { betaStorageClassKey } from '../provision/keys.ts';
-import { type PersistentVolumeClaim, type StorageClass, storageClasses } from '../provision/objects.ts';
+import { className } from '../provision/claim-fields.ts';
+import {
+  betaStorageClassKey,
+  type PersistentVolumeClaim,
+  type StorageClass,
+  storageClasses,
+} from '../provision/objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { withCommand } from './cure-text.ts';
 import { claimOfSet, type SetClaim, statefulSets, type Workload } from './workloads.ts';

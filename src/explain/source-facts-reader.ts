@@ -1,12 +1,14 @@
 /** Reads what a claim is to be made from: its data source with all that decides on it, and its VolumeAttributesClass. */
 import type { KubeObject } from '../kube/kube-object.ts';
 import {
+  allowsSource,
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   persistentVolumes,
+  type ReferenceGrant,
+  referenceGrants,
 } from '../provision/objects.ts';
-import { allowsSource, type ReferenceGrant, referenceGrants } from '../provision/reference-grant.ts';
 import {
   type AttributesClass,
   attributesClasses,

@@ -3,12 +3,13 @@ import { editDistance } from '../base/edit-distance.ts';
 import { quantityBytes } from '../base/quantity.ts';
 import { shellCommand } from '../base/shell-word.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
-import { className } from '../provision/claim/claim-fields.ts';
-import { betaStorageClassKey, provisionedByKey } from '../provision/keys.ts';
+import { className } from '../provision/claim-fields.ts';
 import {
+  betaStorageClassKey,
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumes,
+  provisionedByKey,
   type StorageClass,
 } from '../provision/objects.ts';
 import { nodes } from './cluster-objects.ts';

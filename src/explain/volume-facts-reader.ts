@@ -1,11 +1,13 @@
 /** Reads what is needed to explain why a volume stays. */
 import type { KubeObject } from '../kube/kube-object.ts';
-import { migratedToKey, provisionedByKey, volumeFinalizer } from '../provision/keys.ts';
 import {
+  migratedToKey,
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
+  provisionedByKey,
   type SecretReference,
+  volumeFinalizer,
 } from '../provision/objects.ts';
 import {
   type Attachment,

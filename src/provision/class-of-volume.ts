@@ -1,8 +1,7 @@
 import { shortValue } from '../base/short-value.ts';
 import { NotFoundError } from '../kube/client/api-error.ts';
 import type { CallOptions, KubeClient } from '../kube/client/kube-client.ts';
-import { betaStorageClassKey } from './keys.ts';
-import { type PersistentVolume, type StorageClass, storageClasses } from './objects.ts';
+import { betaStorageClassKey, type PersistentVolume, type StorageClass, storageClasses } from './objects.ts';
 
 /**
  * The current class of a volume, read from the API server: for what `delete` decides by the class. It may have been recreated

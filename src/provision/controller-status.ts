@@ -13,8 +13,8 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './ob
 import { type Intent, intentWait } from './intents/intent.ts';
 import type { Intents } from './intents/intents.ts';
 import { uidIndex } from './cache/informers.ts';
-import { namesVolume } from './claim/claim-fields.ts';
-import type { VolumeOwnership } from './volume/owns-volume.ts';
+import { namesVolume } from './claim-fields.ts';
+import type { VolumeOwnership } from './volume-fields.ts';
 import type { RecentlySaved } from './volume/recently-saved.ts';
 import type { SharedStorage } from './volume/shared-storage.ts';
 import type { VolumeStore } from './volume/volume-store.ts';

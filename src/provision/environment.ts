@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Permit } from '../base/permit.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { Recorder } from '../kube/events/recorder.ts';
-import type { MeaningOf } from './meaning.ts';
+import type { MeaningOf } from './event-reasons.ts';
 
 export interface Environment {
   /** Sends nothing without the permit. */

@@ -2,8 +2,7 @@
 import { KeyedLocks } from '../base/keyed-locks.ts';
 import { shortValue } from '../base/short-value.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
-import { betaStorageClassKey } from './keys.ts';
-import { type PersistentVolume, persistentVolumes, type StorageClass } from './objects.ts';
+import { betaStorageClassKey, type PersistentVolume, persistentVolumes, type StorageClass } from './objects.ts';
 import { ProvisionError } from './provisioner.ts';
 import { readParameters } from './read-parameters.ts';
 

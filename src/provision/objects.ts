@@ -1,5 +1,5 @@
+/** The objects of Kubernetes that provisioning reads or writes, with their resources, annotations and finalizers. */
 import type { KubeObject, ObjectReference, Resource } from '../kube/kube-object.ts';
-import type { CsiVolumeSource, SecretReference, VolumeSources } from './cache/volume-source.ts';
 
 /** A quantity in JSON: usually a string such as `5Gi`, sometimes a bare number. */
 export type QuantityText = string | number;
@@ -122,4 +122,167 @@ export const storageClasses: Resource = {
   verbs: ['get', 'list', 'watch'],
 };
 
-export type { CsiVolumeSource, SecretReference };
+/** Where the storage of a volume is, in each of the kinds that Kubernetes knows (core/v1 PersistentVolumeSource). */
+
+/** core/v1 SecretReference. */
+export interface SecretReference {
+  name: string;
+  namespace: string;
+}
+
+/** core/v1 CSIPersistentVolumeSource: the fields that provisioning writes or reads. */
+export interface CsiVolumeSource {
+  driver: string;
+  volumeHandle: string;
+  fsType?: string;
+  readOnly?: boolean;
+  volumeAttributes?: Record<string, string>;
+  controllerPublishSecretRef?: SecretReference;
+  nodeStageSecretRef?: SecretReference;
+  nodePublishSecretRef?: SecretReference;
+  controllerExpandSecretRef?: SecretReference;
+  nodeExpandSecretRef?: SecretReference;
+}
+
+/** core/v1 NFSVolumeSource: a folder that a server exports. */
+export interface NfsVolumeSource {
+  server: string;
+  /** Absolute path of the exported folder. */
+  path: string;
+  readOnly?: boolean;
+}
+
+/** core/v1 HostPathVolumeSource: a path of whichever node a pod runs on, for clusters of one node. */
+export interface HostPathVolumeSource {
+  path: string;
+  /** What is checked before it is mounted. Default, and empty: nothing. */
+  type?: '' | 'DirectoryOrCreate' | 'Directory' | 'FileOrCreate' | 'File' | 'Socket' | 'CharDevice' | 'BlockDevice';
+}
+
+/** core/v1 LocalVolumeSource: a disk or folder of one node. The volume needs a `nodeAffinity` that names the node. */
+export interface LocalVolumeSource {
+  path: string;
+  /** For a block device that is mounted. Default: detected. */
+  fsType?: string;
+}
+
+/** core/v1 ISCSIPersistentVolumeSource: a LUN of an iSCSI target. */
+export interface IscsiVolumeSource {
+  targetPortal: string;
+  iqn: string;
+  lun: number;
+  portals?: string[];
+  iscsiInterface?: string;
+  initiatorName?: string;
+  chapAuthDiscovery?: boolean;
+  chapAuthSession?: boolean;
+  secretRef?: Partial<SecretReference>;
+  fsType?: string;
+  readOnly?: boolean;
+}
+
+/** core/v1 FCVolumeSource: a Fibre Channel LUN, by target and LUN or by world wide identifiers. */
+export interface FcVolumeSource {
+  targetWWNs?: string[];
+  lun?: number;
+  wwids?: string[];
+  fsType?: string;
+  readOnly?: boolean;
+}
+
+/** core/v1 FlexPersistentVolumeSource: for a FlexVolume driver on the nodes. */
+export interface FlexVolumeSource {
+  driver: string;
+  options?: Record<string, string>;
+  secretRef?: Partial<SecretReference>;
+  fsType?: string;
+  readOnly?: boolean;
+}
+
+/** Sources of in-tree plugins, which CSI drivers have replaced: only CSI migration knows their fields. */
+export const inTreeSourceFields = [
+  'awsElasticBlockStore',
+  'azureDisk',
+  'azureFile',
+  'cinder',
+  'gcePersistentDisk',
+  'portworxVolume',
+  'vsphereVolume',
+] as const;
+
+/** Where a volume of an in-tree plugin that a CSI driver may replace has its source: a field of the `spec`. */
+export type InTreeSourceField = (typeof inTreeSourceFields)[number];
+
+/** Every kind of source by its field in a volume's `spec`, which holds exactly one of them. */
+export interface VolumeSources extends Record<InTreeSourceField, object> {
+  csi: CsiVolumeSource;
+  nfs: NfsVolumeSource;
+  hostPath: HostPathVolumeSource;
+  local: LocalVolumeSource;
+  iscsi: IscsiVolumeSource;
+  fc: FcVolumeSource;
+  flexVolume: FlexVolumeSource;
+}
+
+/** gateway.networking.k8s.io/v1beta1 ReferenceGrant: the owner of a namespace lets others refer into it. */
+export interface ReferenceGrant extends KubeObject {
+  spec?: {
+    from?: { group?: string; kind?: string; namespace?: string }[];
+    to?: { group?: string; kind?: string; name?: string | null }[];
+  };
+}
+
+export const referenceGrants: Resource = {
+  group: 'gateway.networking.k8s.io',
+  version: 'v1beta1',
+  plural: 'referencegrants',
+  kind: 'ReferenceGrant',
+  namespaced: true,
+};
+
+/**
+ * Whether this grant, in the namespace of the source, allows claims of another namespace to use the source: its `from` and its
+ * `to` must both match (Gateway API, "ReferenceGrant").
+ */
+export function allowsSource(
+  { spec }: ReferenceGrant,
+  claimNamespace: string,
+  source: { apiGroup: string; kind: string; name: string },
+): boolean {
+  const from = (spec?.from ?? []).some(
+    ({ group = '', kind, namespace }) =>
+      group === '' && kind === 'PersistentVolumeClaim' && namespace === claimNamespace,
+  );
+  const to = (spec?.to ?? []).some(
+    ({ group = '', kind, name }) =>
+      group === source.apiGroup && kind === source.kind && (name === source.name || (name ?? '') === ''),
+  );
+  return from && to;
+}
+
+/** Annotation keys and finalizers; the values are those of Kubernetes itself. */
+
+/** On a claim: the provisioner that is to create its volume. */
+export const storageProvisionerKey = 'volume.kubernetes.io/storage-provisioner';
+export const betaStorageProvisionerKey = 'volume.beta.kubernetes.io/storage-provisioner';
+/** On a claim (and on old volumes): the class, before `spec.storageClassName`. */
+export const betaStorageClassKey = 'volume.beta.kubernetes.io/storage-class';
+/** On a claim: the node that the scheduler chose. */
+export const selectedNodeKey = 'volume.kubernetes.io/selected-node';
+export const alphaSelectedNodeKey = 'volume.alpha.kubernetes.io/selected-node';
+/** On a volume: the class's provisioner at the time. */
+export const provisionedByKey = 'pv.kubernetes.io/provisioned-by';
+/** On a claim or volume: the CSI driver that took over from an in-tree plugin. */
+export const migratedToKey = 'pv.kubernetes.io/migrated-to';
+/** Holds a volume until its storage is gone. */
+export const volumeFinalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
+
+/** Annotations that decide whether a claim is to be provisioned, for which node, and by which provisioner. */
+export const decisiveAnnotationKeys = [
+  storageProvisionerKey,
+  betaStorageProvisionerKey,
+  betaStorageClassKey,
+  selectedNodeKey,
+  alphaSelectedNodeKey,
+  migratedToKey,
+] as const;

@@ -7,7 +7,7 @@ import type { Recorder } from '../kube/events/recorder.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import type { WorkQueueMetrics } from '../kube/queue/work-queue.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
-import type { MeaningOf } from './meaning.ts';
+import type { MeaningOf } from './event-reasons.ts';
 import type { ProvisionInformers } from './cache/informers.ts';
 import type { IntentJournal } from './intent-journal/intent-journal.ts';
 import type { JournalMetrics } from './intent-journal/journal-metrics.ts';

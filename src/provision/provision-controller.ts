@@ -14,8 +14,7 @@ import { needsSource } from './intents/intent-state.ts';
 import type { ControllerStatus } from './controller-status.ts';
 import type { ProvisionControllerOptions } from './provision-controller-options.ts';
 import { isRecoverable, type Plan } from './recoverable.ts';
-import type { RunOptions } from './run-options.ts';
-import { runWorkers } from './run-workers.ts';
+import { type RunOptions, runWorkers } from './run-workers.ts';
 
 /** Thousands of claims that waited for a backend must not be retried all at once. */
 const retrySpreadMs = 1000;

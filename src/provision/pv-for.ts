@@ -1,7 +1,6 @@
 import { volumeTemplate } from './claim/complete-volume.ts';
-import type { PersistentVolume } from './objects.ts';
+import type { PersistentVolume, VolumeSources } from './objects.ts';
 import type { ProvisionOptions } from './provisioner.ts';
-import type { VolumeSources } from './cache/volume-source.ts';
 
 /** What a volume is made of: claim and class decide the rest. */
 export interface PvForOptions extends Pick<ProvisionOptions, 'claim' | 'storageClass' | 'volumeName'> {

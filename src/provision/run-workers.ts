@@ -1,3 +1,4 @@
+/** Workers that sync the keys of a queue. */
 import { joinSignals } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
@@ -15,7 +16,7 @@ export type SyncEnd =
   /** It has failed: after the back-off, until it is given up. */
   | { readonly next: 'retry'; readonly error: unknown };
 
-export interface WorkersOptions {
+interface WorkersOptions {
   queue: WorkQueue;
   /** Max workers; each is started when all others are busy. */
   count: number;
@@ -114,4 +115,12 @@ async function endOf(sync: () => ReturnType<WorkersOptions['sync']>): Promise<Sy
   } catch (error) {
     return { next: 'retry', error };
   }
+}
+
+/** How long a run lasts. */
+export interface RunOptions {
+  /** Take no new work; what is under way is finished. */
+  stop: AbortSignal;
+  /** Take no new work, and abandon what is under way, too: such as a leader election's `lost`. Default: never. */
+  abort?: AbortSignal;
 }

@@ -2,7 +2,7 @@
  * Why a claim has no volume yet, or a volume is not deleted yet: for each reason, what has to change, and who notices it. A reason without
  * a row does not pass the type check; `test/integration/provision/wakes.test.ts` takes each obstacle away.
  */
-import type { ClaimDecision } from './claim/claim-decision.ts';
+import type { ClaimDecision } from './claim-fields.ts';
 import type { StopReason } from './claim/attempt-steps.ts';
 import type { AttemptWait } from './claim/waiting-text.ts';
 import type { WaitReason } from './intents/intent.ts';

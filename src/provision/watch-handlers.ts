@@ -2,20 +2,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type HandlerRegistration, Tombstone } from '../kube/cache/informer.ts';
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
-import { claimUid, namesVolume, requestedProvisioner } from './claim/claim-fields.ts';
+import { claimUid, namesVolume, requestedProvisioner } from './claim-fields.ts';
 import type { ClaimTraces } from './claim/claim-traces.ts';
 import type { ClaimWaits } from './claim/claim-waits.ts';
 import { type ClaimReaders, isDecisiveChange } from './claim/decisive-change.ts';
 import type { DeletionTraces } from './volume/deletion-traces.ts';
 import type { ProvisionInformers } from './cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
-import { isLeftUndone, ownerOf, type VolumeOwnership } from './volume/owns-volume.ts';
+import { finalizerUpkeep, isLeftUndone, ownerOf, shouldDelete, type VolumeOwnership } from './volume-fields.ts';
 import type { RecentlySaved } from './volume/recently-saved.ts';
 import type { SharedStorage } from './volume/shared-storage.ts';
-import { shouldDelete } from './volume/should-delete.ts';
 import type { ClaimSyncer } from './claim/sync-claim.ts';
 import type { VolumeSyncer } from './volume/sync-volume.ts';
-import { finalizerUpkeep } from './volume/volume-finalizer.ts';
 
 export interface WatchHandlersOptions extends ProvisionInformers, Pick<ClaimReaders, 'provisioner'>, VolumeOwnership {
   addFinalizer: boolean;

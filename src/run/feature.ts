@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { waitForSync } from '../kube/cache/wait-for-sync.ts';
-import type { RunOptions } from '../provision/run-options.ts';
+import type { RunOptions } from '../provision/run-workers.ts';
 import { type AnyInformer, type Caches, checkCaches, type Health } from './health.ts';
 import { drainOnFailure, type Shutdown } from './shutdown.ts';
 

@@ -15,7 +15,7 @@ import { provisionInformers } from '../provision/cache/informers.ts';
 import { measuredClaimBudget } from '../provision/cache/claim-budget.ts';
 import { prometheusMetrics } from '../provision/controller-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
-import { ownsSourceOf } from '../provision/volume/owns-volume.ts';
+import { ownsSourceOf } from '../provision/volume-fields.ts';
 import { StorageIndex, storageKeysOf } from '../provision/volume/storage-index.ts';
 import { checkRunOptions, type RunProvisionerOptions } from './run-provisioner-options.ts';
 import { leadAndWork, type Leading } from './election.ts';

@@ -15,10 +15,14 @@ import { loadCsi } from '../../src/csi/csi-proto.ts';
 import { CsiProvisioner } from '../../src/csi/csi-provisioner.ts';
 import type { CsiProvisionerOptions } from '../../src/csi/csi-provisioner-options.ts';
 import { driverCapabilities, readCapabilities } from '../../src/csi/driver-info.ts';
-import type { ReferenceGrant } from '../../src/provision/reference-grant.ts';
+import type {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  ReferenceGrant,
+  StorageClass,
+} from '../../src/provision/objects.ts';
 import type { FinishedCall } from '../../src/csi/unary-call.ts';
 import { volumeName } from '../../src/csi/create/volume-name.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../src/provision/objects.ts';
 import { ProvisionError, type ProvisionOptions } from '../../src/provision/provisioner.ts';
 import { Attempts } from './attempts.ts';
 import { ScriptedApiServer } from './fakes/api-server.ts';

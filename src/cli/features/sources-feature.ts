@@ -10,7 +10,7 @@ import { untilCapable } from '../../csi/until-capable.ts';
 import { olderAttributesClassVersions, volumeAttributesClasses } from '../../csi/volume-attributes-class.ts';
 import { Informer } from '../../kube/cache/informer.ts';
 import { withoutManagedFields } from '../../provision/cache/informers.ts';
-import { type ReferenceGrant, referenceGrants } from '../../provision/reference-grant.ts';
+import { type ReferenceGrant, referenceGrants } from '../../provision/objects.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions, OpenSources } from '../run-phase-options.ts';
 

@@ -9,8 +9,7 @@ import { pods } from '../../explain/cluster-objects.ts';
 import { events } from '../../kube/events/event-recorder.ts';
 import { leases, lockVerbs } from '../../kube/election/lease-record.ts';
 import type { Resource } from '../../kube/kube-object.ts';
-import { persistentVolumeClaims, persistentVolumes, storageClasses } from '../../provision/objects.ts';
-import { referenceGrants } from '../../provision/reference-grant.ts';
+import { persistentVolumeClaims, persistentVolumes, referenceGrants, storageClasses } from '../../provision/objects.ts';
 import type { Namespace } from './access.ts';
 import {
   attachesVolumes,

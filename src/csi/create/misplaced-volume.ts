@@ -1,6 +1,6 @@
 import { objectKey } from '../../kube/kube-object.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { claimReference, selectedNode } from '../../provision/claim/claim-fields.ts';
+import { claimReference, selectedNode } from '../../provision/claim-fields.ts';
 import { misplacedReason } from '../../provision/event-reasons.ts';
 import type { NodeSelectorTerm, PersistentVolume } from '../../provision/objects.ts';
 import type { VolumePlan } from './volume-plan.ts';

@@ -1,5 +1,4 @@
-import type { CsiVolumeSource, PersistentVolume, StorageClass } from '../../provision/objects.ts';
-import type { InTreeSourceField } from '../../provision/cache/volume-source.ts';
+import type { CsiVolumeSource, InTreeSourceField, PersistentVolume, StorageClass } from '../../provision/objects.ts';
 
 /** A volume source as an in-tree plugin keeps it, and what else it keeps on the volume. */
 export interface InTreeSource {

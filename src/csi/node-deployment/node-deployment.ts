@@ -1,15 +1,15 @@
 /** Node deployment: one instance beside the driver on each node, which serves that node alone. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { className, claimUid } from '../../provision/claim/claim-fields.ts';
-import { selectedNodeKey } from '../../provision/keys.ts';
-import type {
-  PersistentVolume,
-  PersistentVolumeClaim,
-  StorageClass,
-  TopologySelectorTerm,
+import { claimUid, className } from '../../provision/claim-fields.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  selectedNodeKey,
+  type StorageClass,
+  type TopologySelectorTerm,
 } from '../../provision/objects.ts';
-import type { RunOptions } from '../../provision/run-options.ts';
+import type { RunOptions } from '../../provision/run-workers.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import type { NodeInfo } from '../driver-info.ts';

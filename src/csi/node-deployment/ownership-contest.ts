@@ -9,11 +9,10 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { claimUid, namesVolume } from '../../provision/claim/claim-fields.ts';
+import { claimUid, namesVolume } from '../../provision/claim-fields.ts';
 import { uidIndex } from '../../provision/cache/informers.ts';
-import { selectedNodeKey } from '../../provision/keys.ts';
-import { type PersistentVolumeClaim, persistentVolumeClaims } from '../../provision/objects.ts';
-import type { RunOptions } from '../../provision/run-options.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims, selectedNodeKey } from '../../provision/objects.ts';
+import type { RunOptions } from '../../provision/run-workers.ts';
 import { errorMessage } from '../error-message.ts';
 
 export interface OwnershipContestOptions {

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { claimReference, claimUid, namesVolume, selectedNode } from '../../provision/claim/claim-fields.ts';
+import { claimReference, claimUid, namesVolume, selectedNode } from '../../provision/claim-fields.ts';
 import { uidIndex } from '../../provision/cache/informers.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { waitingReason } from '../../provision/event-reasons.ts';

@@ -8,7 +8,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../../kube/queue/work-queue.ts';
-import { claimReference } from '../../provision/claim/claim-fields.ts';
+import { claimReference } from '../../provision/claim-fields.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { runWorkers } from '../../provision/run-workers.ts';
 import { cloningProtection, cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';

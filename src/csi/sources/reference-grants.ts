@@ -1,6 +1,6 @@
 import { shortValue } from '../../base/short-value.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
-import { allowsSource, type ReferenceGrant } from '../../provision/reference-grant.ts';
+import { allowsSource, type ReferenceGrant } from '../../provision/objects.ts';
 import { type DataSource, snapshotGroup } from './data-source.ts';
 import type { PlannedSource } from './open-source.ts';
 

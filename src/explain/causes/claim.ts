@@ -1,7 +1,7 @@
 /** The claim and its volume: whether both exist, and whether they belong together. */
 import { shellCommand } from '../../base/shell-word.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
-import { namesVolume } from '../../provision/claim/claim-fields.ts';
+import { namesVolume } from '../../provision/claim-fields.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { attempts } from '../attempts.ts';
 import { binderWords } from '../binder-words.ts';

@@ -1,7 +1,7 @@
 /** The StorageClass of the claim: whether it exists, and whether its parameters are right. */
 import { nearestName } from '../../base/near-name.ts';
-import { className, requestedProvisioner } from '../../provision/claim/claim-fields.ts';
-import { betaStorageClassKey } from '../../provision/keys.ts';
+import { className, requestedProvisioner } from '../../provision/claim-fields.ts';
+import { betaStorageClassKey } from '../../provision/objects.ts';
 import { binderWords } from '../binder-words.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';

@@ -1,6 +1,6 @@
 /** A claim that only an existing volume can serve: it names one, or nothing is provisioned for it. */
 import { nearestName } from '../../base/near-name.ts';
-import { className } from '../../provision/claim/claim-fields.ts';
+import { className } from '../../provision/claim-fields.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
 import { binderWords } from '../binder-words.ts';
 import { type ClaimFacts, waitsForConsumer } from '../claim-facts-reader.ts';

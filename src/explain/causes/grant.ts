@@ -1,7 +1,7 @@
 /** Whether a claim may use a data source of another namespace. */
 import { shellWord } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { allowsSource, type ReferenceGrant, referenceGrants } from '../../provision/reference-grant.ts';
+import { allowsSource, type ReferenceGrant, referenceGrants } from '../../provision/objects.ts';
 import { attempts, type FailedAttempt } from '../attempts.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';

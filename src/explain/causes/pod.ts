@@ -2,9 +2,8 @@
 import { nameList } from '../../base/name-list.ts';
 import { shellWord } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { requestedProvisioner, selectedNode } from '../../provision/claim/claim-fields.ts';
-import { selectedNodeKey } from '../../provision/keys.ts';
-import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
+import { requestedProvisioner, selectedNode } from '../../provision/claim-fields.ts';
+import { type PersistentVolumeClaim, selectedNodeKey, type StorageClass } from '../../provision/objects.ts';
 import { attempts, type FailedAttempt } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf, waitsForConsumer } from '../claim-facts-reader.ts';
 import { isBlockedBy, type Pod } from '../cluster-objects.ts';

@@ -3,7 +3,7 @@ import { nameList } from '../../base/name-list.ts';
 import { nearestName } from '../../base/near-name.ts';
 import { shellCommand } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { requestedProvisioner } from '../../provision/claim/claim-fields.ts';
+import { requestedProvisioner } from '../../provision/claim-fields.ts';
 import { electionWaitingReason, notReadyReason } from '../../provision/event-reasons.ts';
 import { attempts, type FailedAttempt, withClassAge } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';

@@ -6,14 +6,13 @@ import {
   sharedStorageText,
   untilDetachedText,
 } from '../../provision/event-reasons.ts';
-import { migratedToKey, provisionedByKey, volumeFinalizer } from '../../provision/keys.ts';
 import {
-  contradictionOf,
-  contradictionText,
-  isForeignToDriver,
-  isLeftUndone,
-} from '../../provision/volume/owns-volume.ts';
-import type { PersistentVolumeClaim } from '../../provision/objects.ts';
+  migratedToKey,
+  type PersistentVolumeClaim,
+  provisionedByKey,
+  volumeFinalizer,
+} from '../../provision/objects.ts';
+import { contradictionOf, contradictionText, isForeignToDriver, isLeftUndone } from '../../provision/volume-fields.ts';
 import { claimName } from '../claim-name.ts';
 import { found } from '../cluster-reader.ts';
 import { cureText, type LastingCure } from '../cure-text.ts';

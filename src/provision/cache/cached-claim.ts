@@ -2,11 +2,10 @@ import { copied } from '../../base/short-value.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { markReduced } from '../../kube/cache/reduced-object.ts';
 import type { SharedValues } from '../../kube/cache/shared-values.ts';
-import { decisiveAnnotationKeys } from '../keys.ts';
+import { decisiveAnnotationKeys, type PersistentVolumeClaim } from '../objects.ts';
 import type { ClaimBudget } from './claim-budget.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
-import type { PersistentVolumeClaim } from '../objects.ts';
-import { namesVolume, selectedNode } from '../claim/claim-fields.ts';
+import { namesVolume, selectedNode } from '../claim-fields.ts';
 import { sameButVersion } from './same-but-version.ts';
 
 /** Max size of a claim without a volume that is kept whole, in characters of its keys and values. */

@@ -2,9 +2,8 @@ import type { KubeObject } from '../../kube/kube-object.ts';
 import { markReduced } from '../../kube/cache/reduced-object.ts';
 import type { SharedValues } from '../../kube/cache/shared-values.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
-import { migratedToKey, provisionedByKey } from '../keys.ts';
-import type { PersistentVolume } from '../objects.ts';
-import { namesProvisioner, type VolumeOwnership } from '../volume/owns-volume.ts';
+import { migratedToKey, type PersistentVolume, provisionedByKey } from '../objects.ts';
+import { namesProvisioner, type VolumeOwnership } from '../volume-fields.ts';
 import { keepStorageHashes, sameStorageHashes } from '../volume/storage-hash.ts';
 
 /**

@@ -11,15 +11,15 @@ import type { Transport } from '../../kube/client/transport.ts';
 import { claimTransform, sameClaim } from './cached-claim.ts';
 import { isWholeVolume, sameVolume, volumeTransform } from './cached-volume.ts';
 import { ClaimBudget } from './claim-budget.ts';
-import { claimUid } from '../claim/claim-fields.ts';
+import { claimUid } from '../claim-fields.ts';
 import type { KeptFields } from './kept-fields.ts';
 import { claimDecoder, type StorageSources, volumeDecoder } from './object-decoders.ts';
-import { provisionedByKey } from '../keys.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   persistentVolumes,
+  provisionedByKey,
   type StorageClass,
   storageClasses,
 } from '../objects.ts';

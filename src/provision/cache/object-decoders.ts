@@ -3,9 +3,13 @@ import type { ObjectDecoder } from '../../kube/protobuf/envelope.ts';
 import { messageDecoder, type Selection } from '../../kube/protobuf/message-decoder.ts';
 import { isWholeClaim } from './cached-claim.ts';
 import type { KeptFields } from './kept-fields.ts';
-import { migratedToKey, provisionedByKey } from '../keys.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
-import type { VolumeSources } from './volume-source.ts';
+import {
+  migratedToKey,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  provisionedByKey,
+  type VolumeSources,
+} from '../objects.ts';
 
 /** The volume sources to decode, of `csi` only the driver and the handle; `all`: each volume whole. */
 export type StorageSources = readonly (keyof VolumeSources)[] | 'all';

@@ -10,18 +10,18 @@ import type { Lister } from '../../kube/cache/lister.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { type Attempt, type AttemptEnd, type AttemptSteps, Failed, Stopped, Waiting } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
-import { claimDecision } from './claim-decision.ts';
-import type { ClaimWaits } from './claim-waits.ts';
 import {
+  claimDecision,
   claimReference,
   claimUid,
   className,
+  currentClaim,
   namesVolume,
   requestedProvisioner,
   selectedNode,
-} from './claim-fields.ts';
+} from '../claim-fields.ts';
+import type { ClaimWaits } from './claim-waits.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
-import { currentClaim } from './current-claim.ts';
 import { failedReason } from '../event-reasons.ts';
 import { canBind, isReservedFor } from '../volume/existing-volume.ts';
 import type { InfeasibleClaims } from './infeasible-claims.ts';

@@ -1,6 +1,6 @@
 /** The progress of a claim without a volume, from what the controller already knows. */
 import type { KeyState } from '../../kube/queue/work-queue.ts';
-import { className, claimUid, namesVolume, requestedProvisioner, selectedNode } from './claim-fields.ts';
+import { claimUid, className, namesVolume, requestedProvisioner, selectedNode } from '../claim-fields.ts';
 import type { WaitReason } from '../intents/intent.ts';
 import type { LastError } from './last-errors.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';

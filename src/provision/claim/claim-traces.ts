@@ -1,5 +1,5 @@
 import { shortValue } from '../../base/short-value.ts';
-import { claimUid, className } from './claim-fields.ts';
+import { claimUid, className } from '../claim-fields.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import { provisionerAttribute, SyncTraces, type SyncTracesOptions } from './sync-traces.ts';
 

@@ -1,7 +1,6 @@
-import { claimReference, className } from './claim-fields.ts';
+import { claimReference, className } from '../claim-fields.ts';
 import type { VolumeTemplate } from '../intent-journal/intent-record.ts';
-import { provisionedByKey, volumeFinalizer } from '../keys.ts';
-import type { PersistentVolume, PersistentVolumeSpec } from '../objects.ts';
+import { type PersistentVolume, type PersistentVolumeSpec, provisionedByKey, volumeFinalizer } from '../objects.ts';
 import type { ProvisionOptions } from '../provisioner.ts';
 
 /** What claim and class contribute to the volume. Without a reclaim policy Kubernetes would use Retain. */

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { isPartialClaim, start } from '../cache/cached-claim.ts';
-import { className } from './claim-fields.ts';
-import { decisiveAnnotationKeys } from '../keys.ts';
-import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
+import { className } from '../claim-fields.ts';
+import { decisiveAnnotationKeys, type PersistentVolumeClaim, type StorageClass } from '../objects.ts';
 import type { Provisioner } from '../provisioner.ts';
 
 export interface ClaimReaders {

@@ -3,7 +3,7 @@ import { shortValue } from '../../base/short-value.ts';
 import { ForbiddenError, NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { claimReference, claimUid } from './claim-fields.ts';
+import { claimReference, claimUid } from '../claim-fields.ts';
 import { waitingReason } from '../event-reasons.ts';
 import { type PersistentVolumeClaim, type StorageClass, storageClasses } from '../objects.ts';
 import { Failed } from './attempt-steps.ts';

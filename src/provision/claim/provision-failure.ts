@@ -2,13 +2,11 @@ import type { Logger } from '../../base/logger.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { claimReference, claimUid, className } from './claim-fields.ts';
-import { failedReason } from '../event-reasons.ts';
+import { claimReference, claimUid, className } from '../claim-fields.ts';
+import { causeAnnotation, failedReason, type MeaningOf } from '../event-reasons.ts';
 import type { InfeasibleClaims } from './infeasible-claims.ts';
-import { selectedNodeKey } from '../keys.ts';
-import type { PersistentVolumeClaim, StorageClass } from '../objects.ts';
+import { type PersistentVolumeClaim, selectedNodeKey, type StorageClass } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
-import { causeAnnotation, type MeaningOf } from '../meaning.ts';
 import type { Rescheduler } from './rescheduler.ts';
 import { Failed, Stopped } from './attempt-steps.ts';
 

@@ -4,11 +4,10 @@ import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
 import { isOlderVersion } from '../../kube/client/resource-version.ts';
-import { claimReference, claimUid } from './claim-fields.ts';
+import { claimReference, claimUid } from '../claim-fields.ts';
 import type { ClaimStates } from './claim-states.ts';
 import { failedReason } from '../event-reasons.ts';
-import { selectedNodeKey } from '../keys.ts';
-import { type PersistentVolumeClaim, persistentVolumeClaims } from '../objects.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims, selectedNodeKey } from '../objects.ts';
 
 /** Removes the selected node from claims for which it has no capacity, so that the scheduler selects another. */
 export class Rescheduler {

@@ -4,7 +4,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import type { AttemptSteps } from './attempt-steps.ts';
 import type { ClaimAttempt, ClaimOutcome } from './claim-attempt.ts';
-import { namesVolume } from './claim-fields.ts';
+import { namesVolume } from '../claim-fields.ts';
 import type { ClaimState, ClaimStates } from './claim-states.ts';
 import type { ClaimTraces } from './claim-traces.ts';
 import type { FairOrder } from './fair-order.ts';
@@ -16,9 +16,8 @@ import type { ClaimWaits } from './claim-waits.ts';
 import type { InfeasibleClaims } from './infeasible-claims.ts';
 import type { LastErrors } from './last-errors.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
-import type { RunOptions } from '../run-options.ts';
-import { runWorkers, type SyncEnd } from '../run-workers.ts';
-import { meaningFields } from '../text-meaning.ts';
+import { type RunOptions, runWorkers, type SyncEnd } from '../run-workers.ts';
+import { meaningFields } from '../event-reasons.ts';
 
 export interface ClaimSyncerOptions {
   attempt: ClaimAttempt;

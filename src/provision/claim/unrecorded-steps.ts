@@ -1,7 +1,7 @@
 import type { Environment } from '../environment.ts';
 import { whenPermitted } from '../../base/permit.ts';
 import type { Attempt, AttemptSteps } from './attempt-steps.ts';
-import { claimUid } from './claim-fields.ts';
+import { claimUid } from '../claim-fields.ts';
 import type { ClaimStates } from './claim-states.ts';
 import { completeVolume, volumeTemplate } from './complete-volume.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';

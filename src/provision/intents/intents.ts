@@ -12,8 +12,7 @@ import {
 } from '../intent-journal/intent-journal.ts';
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
 import type { IntentRecord, StuckReason } from '../intent-journal/intent-record.ts';
-import type { Planned } from '../recoverable.ts';
-import type { BackendProgress } from '../backend-progress.ts';
+import type { BackendProgress, Planned } from '../recoverable.ts';
 import { RecentlyClosed } from './recently-closed.ts';
 import { type Calls, callsEndMs, noCalls, type Time } from './earlier-requests.ts';
 import {

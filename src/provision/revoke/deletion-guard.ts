@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import { type ClaimWish, claimWish, type ClaimWishOptions, type WishedVolume } from '../claim/claim-wish.ts';
-import { liveClaim } from '../claim/current-claim.ts';
+import { type ClaimWish, claimWish, type ClaimWishOptions, liveClaim, type WishedVolume } from '../claim-fields.ts';
 import type { StuckReason } from '../intent-journal/intent-record.ts';
 import type { Intent } from '../intents/intent.ts';
 import { deletableAtMs, isBeingDeleted, mayBeSaved } from '../intents/intent-state.ts';

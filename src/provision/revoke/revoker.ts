@@ -4,8 +4,7 @@ import { whenPermitted, withRecheck } from '../../base/permit.ts';
 import { Slots } from '../../base/slots.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { claimReference } from '../claim/claim-fields.ts';
-import type { ClaimWish } from '../claim/claim-wish.ts';
+import { claimReference, type ClaimWish } from '../claim-fields.ts';
 import { type DeletionGuard, ReportOnlyError, TooEarlyError, WantedAgainError } from './deletion-guard.ts';
 import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
 import { failedReason } from '../event-reasons.ts';
@@ -33,8 +32,7 @@ import { storedVolume, wholeVolume } from '../volume/stored-volume.ts';
 import { type RevokeQueue, revokePauses } from './revoke-queue.ts';
 import type { SeenVolume } from './volume-log.ts';
 import { NotReachedError } from './volume-log-reader.ts';
-import type { RunOptions } from '../run-options.ts';
-import { runWorkers } from '../run-workers.ts';
+import { type RunOptions, runWorkers } from '../run-workers.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 
 /** Max volumes that are revoked at the same time: most of them wait for a proof, whose requests they share. */

@@ -5,8 +5,7 @@
 import type { CacheTrail, ChangeType } from '../../kube/cache/cache-trail.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
-import { volumeFinalizer } from '../keys.ts';
-import type { PersistentVolume } from '../objects.ts';
+import { type PersistentVolume, volumeFinalizer } from '../objects.ts';
 
 /** What was seen of the PersistentVolumes of one name. */
 export interface SeenVolume {

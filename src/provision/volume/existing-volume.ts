@@ -1,6 +1,6 @@
 import { quantityBytes } from '../../base/quantity.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import { claimReference } from '../claim/claim-fields.ts';
+import { claimReference } from '../claim-fields.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import { isReserved, wholeVolume } from './stored-volume.ts';
 

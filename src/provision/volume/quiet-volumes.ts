@@ -5,7 +5,7 @@ import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume } from '../objects.ts';
 import { deletedAfterText, deletedOnceText, deletionWaitingReason } from '../event-reasons.ts';
-import { volumeReference } from './volume-reference.ts';
+import { volumeReference } from '../volume-fields.ts';
 
 export interface QuietVolumesOptions {
   intents: Pick<Intents, 'quietInMs'>;

@@ -2,8 +2,7 @@
 import type { KeyState } from '../../kube/queue/work-queue.ts';
 import type { LastError } from '../claim/last-errors.ts';
 import type { PersistentVolume } from '../objects.ts';
-import { contradictionOf, ownerOf, type VolumeOwnership } from './owns-volume.ts';
-import { shouldDelete } from './should-delete.ts';
+import { contradictionOf, ownerOf, shouldDelete, type VolumeOwnership } from '../volume-fields.ts';
 
 /**
  * What the deletion of a volume waits for.

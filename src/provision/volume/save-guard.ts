@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { type Moment, momentOf, passedMs, type Permit } from '../../base/permit.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import type { ClaimWish } from '../claim/claim-wish.ts';
+import type { ClaimWish } from '../claim-fields.ts';
 import type { DeletionGuard } from '../revoke/deletion-guard.ts';
 import type { Intent } from '../intents/intent.ts';
 import { mayBeSaved } from '../intents/intent-state.ts';

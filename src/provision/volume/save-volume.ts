@@ -4,7 +4,7 @@ import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
-import { claimReference } from '../claim/claim-fields.ts';
+import { claimReference } from '../claim-fields.ts';
 import { failedReason, succeededReason } from '../event-reasons.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { Environment } from '../environment.ts';

@@ -6,9 +6,8 @@ import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { DeletionWaits, type Waiter } from './deletion-waits.ts';
 import { deletionWaitingReason, sharedStorageText } from '../event-reasons.ts';
 import type { PersistentVolume } from '../objects.ts';
-import { ownerOf, type VolumeOwnership } from './owns-volume.ts';
+import { ownerOf, shouldDelete, type VolumeOwnership } from '../volume-fields.ts';
 import type { Provisioner } from '../provisioner.ts';
-import { shouldDelete } from './should-delete.ts';
 import type { StorageHolders } from '../revoke/storage-holders.ts';
 import type { StorageIndex, StorageKeys } from './storage-index.ts';
 

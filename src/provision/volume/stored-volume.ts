@@ -2,8 +2,7 @@ import { shortValue } from '../../base/short-value.ts';
 import { isReduced } from '../../kube/cache/reduced-object.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { ObjectReference } from '../../kube/kube-object.ts';
-import { type PersistentVolume, type PersistentVolumeSpec, persistentVolumes } from '../objects.ts';
-import type { VolumeSources } from '../cache/volume-source.ts';
+import { type PersistentVolume, persistentVolumes, type PersistentVolumeSpec, type VolumeSources } from '../objects.ts';
 
 /** The name of a new volume is taken by a volume of another claim, or of other storage. */
 export class VolumeTakenError extends Error {

@@ -9,22 +9,27 @@ import type { LastErrors } from '../claim/last-errors.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { CacheFreshness, maxStalenessMs } from './cache-freshness.ts';
 import type { DeletionTraces } from './deletion-traces.ts';
-import { deletionPostponedReason } from '../event-reasons.ts';
-import { volumeFinalizer } from '../keys.ts';
-import { deletionWaitingReason } from '../event-reasons.ts';
-import { type PersistentVolume, persistentVolumes } from '../objects.ts';
-import { contradictionOf, contradictionText, isLeftUndone, ownerOf, type VolumeOwnership } from './owns-volume.ts';
+import { causeAnnotation, deletionPostponedReason, deletionWaitingReason } from '../event-reasons.ts';
+import { type PersistentVolume, persistentVolumes, volumeFinalizer } from '../objects.ts';
+import {
+  contradictionOf,
+  contradictionText,
+  type FinalizerChange,
+  finalizerUpkeep,
+  isLeftUndone,
+  ownerOf,
+  removeFinalizer,
+  shouldDelete,
+  type VolumeOwnership,
+  volumeReference,
+} from '../volume-fields.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, type Provisioner, VolumeInUseError } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
 import type { SyncEnd } from '../run-workers.ts';
 import type { SharedStorage } from './shared-storage.ts';
 import type { QuietVolumes } from './quiet-volumes.ts';
-import { shouldDelete } from './should-delete.ts';
 import { storedVolume } from './stored-volume.ts';
-import { causeAnnotation } from '../meaning.ts';
-import { volumeReference } from './volume-reference.ts';
-import { type FinalizerChange, finalizerUpkeep, removeFinalizer } from './volume-finalizer.ts';
 
 export interface VolumeSyncerOptions extends VolumeOwnership {
   provisioner: Pick<Provisioner, 'delete' | 'shouldDelete'> & Pick<Recoverable, 'isElsewhere'>;

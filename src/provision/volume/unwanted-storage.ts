@@ -4,7 +4,7 @@
  */
 import type { Environment } from '../environment.ts';
 import { whenPermitted } from '../../base/permit.ts';
-import { liveClaim } from '../claim/current-claim.ts';
+import { liveClaim } from '../claim-fields.ts';
 import type { PersistentVolume } from '../objects.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import type { Provisioner } from '../provisioner.ts';

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { cloningProtectionFinalizer } from '../../../src/csi/sources/finalizers.ts';
-import { storageProvisionerKey } from '../../../src/provision/keys.ts';
+import { storageProvisionerKey } from '../../../src/provision/objects.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { claimsRef, SandboxApi } from '../../support/sandbox-api.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
-import { storageProvisionerKey } from '../../../src/provision/keys.ts';
+import { storageProvisionerKey } from '../../../src/provision/objects.ts';
 import { eventually } from '../../support/eventually.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { RecordingProxy, type ProxiedRequest } from '../../support/fakes/recording-proxy.ts';

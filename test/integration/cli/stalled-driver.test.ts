@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { storageProvisionerKey } from '../../../src/provision/keys.ts';
+import { storageProvisionerKey } from '../../../src/provision/objects.ts';
 import { eventually } from '../../support/eventually.ts';
 import { claimsRef, SandboxApi } from '../../support/sandbox-api.ts';
 import { startSidecar } from '../../support/sidecar-process.ts';

@@ -10,9 +10,13 @@ import type { CsiNode, TopologyNode } from '../../../../src/csi/topology/topolog
 import { volumeName } from '../../../../src/csi/create/volume-name.ts';
 import type { KubeObject } from '../../../../src/kube/kube-object.ts';
 import { Store } from '../../../../src/kube/cache/store.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
+import type {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  ReferenceGrant,
+  StorageClass,
+} from '../../../../src/provision/objects.ts';
 import { IgnoredError, type ProvisionOptions, ProvisionError } from '../../../../src/provision/provisioner.ts';
-import type { ReferenceGrant } from '../../../../src/provision/reference-grant.ts';
 import { Attempts } from '../../../support/attempts.ts';
 import type { Rig } from '../../../support/csi-rig.ts';
 import { DriverFailure, type RecordedCall } from '../../../support/fakes/recording-driver.ts';

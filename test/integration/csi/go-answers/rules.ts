@@ -13,8 +13,13 @@ import { isGranted } from '../../../../src/csi/sources/reference-grants.ts';
 import { fnv1, hashInput } from '../../../../src/csi/topology/claim-spread.ts';
 import { nodeAffinity } from '../../../../src/csi/topology/node-affinity.ts';
 import { volumeName } from '../../../../src/csi/create/volume-name.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
-import { allowsSource, type ReferenceGrant } from '../../../../src/provision/reference-grant.ts';
+import {
+  allowsSource,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type ReferenceGrant,
+  type StorageClass,
+} from '../../../../src/provision/objects.ts';
 import { type Nodes, segmentsOf, type Settings, states, storeOf, topologyOf } from './calls.ts';
 
 type Rule = (given: never, go: never) => object;

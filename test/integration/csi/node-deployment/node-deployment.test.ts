@@ -10,7 +10,7 @@ import { staticNodes } from '../../../../src/csi/node-deployment/static-nodes.ts
 import { nodeOfIdentity, provisionerIdentity } from '../../../../src/csi/identity.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { Store } from '../../../../src/kube/cache/store.ts';
-import { claimUid } from '../../../../src/provision/claim/claim-fields.ts';
+import { claimUid } from '../../../../src/provision/claim-fields.ts';
 import { uidIndex } from '../../../../src/provision/cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import type { ReferenceGrant } from '../../../../src/provision/reference-grant.ts';
-import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
+import type { PersistentVolumeClaim, ReferenceGrant } from '../../../../src/provision/objects.ts';
 import { DriverFailure } from '../../../support/fakes/recording-driver.ts';
 import { assertFailed, assertNoCreate, driverName, makeClaim, Rig, uid, volumeOf } from '../../../support/csi-rig.ts';
 

@@ -3,10 +3,8 @@ import { describe, test } from 'node:test';
 import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
 import { sameVolume, volumeTransform } from '../../../../src/provision/cache/cached-volume.ts';
 import type { PersistentVolume } from '../../../../src/provision/objects.ts';
-import { namesProvisioner } from '../../../../src/provision/volume/owns-volume.ts';
+import { finalizerUpkeep, namesProvisioner, shouldDelete } from '../../../../src/provision/volume-fields.ts';
 import { storageHash, storageHashes } from '../../../../src/provision/volume/storage-hash.ts';
-import { shouldDelete } from '../../../../src/provision/volume/should-delete.ts';
-import { finalizerUpkeep } from '../../../../src/provision/volume/volume-finalizer.ts';
 import { F, isKnownProvisioner, makeVolume } from '../claims-and-volumes.ts';
 
 const transform = volumeTransform({ shared: new SharedValues(), isKnownProvisioner });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { claimReference } from '../../../../src/provision/claim/claim-fields.ts';
+import { claimReference } from '../../../../src/provision/claim-fields.ts';
 import { completeVolume as complete, volumeTemplate } from '../../../../src/provision/claim/complete-volume.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
 import { F, makeClaim, makeClass, makeVolume } from '../claims-and-volumes.ts';

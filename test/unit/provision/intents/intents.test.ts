@@ -21,7 +21,7 @@ import {
 } from '../../../../src/provision/intents/intent-state.ts';
 import { Intents } from '../../../../src/provision/intents/intents.ts';
 import { NameInUseError } from '../../../../src/provision/intents/intent-index.ts';
-import type { BackendProgress } from '../../../../src/provision/backend-progress.ts';
+import type { BackendProgress } from '../../../../src/provision/recoverable.ts';
 import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { volumeFinalizer } from '../../../../src/provision/keys.ts';
-import type { PersistentVolume } from '../../../../src/provision/objects.ts';
+import { type PersistentVolume, volumeFinalizer } from '../../../../src/provision/objects.ts';
 import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
 
 interface Sketch {

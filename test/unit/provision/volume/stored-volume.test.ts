@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { VolumeSources } from '../../../../src/provision/cache/volume-source.ts';
-import type { PersistentVolume, PersistentVolumeSpec } from '../../../../src/provision/objects.ts';
+import type { PersistentVolume, PersistentVolumeSpec, VolumeSources } from '../../../../src/provision/objects.ts';
 import { checkStored } from '../../../../src/provision/volume/stored-volume.ts';
 
 /** Of each kind of source one, with what says how it is used in another way, and others that are other storage. */

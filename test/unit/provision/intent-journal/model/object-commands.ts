@@ -1,7 +1,11 @@
 /** What others do with claims and volumes, as commands. */
 import fc from 'fast-check';
-import type { PersistentVolume, PersistentVolumeClaim } from '../../../../../src/provision/objects.ts';
-import { selectedNodeKey, storageProvisionerKey } from '../../../../../src/provision/keys.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  selectedNodeKey,
+  storageProvisionerKey,
+} from '../../../../../src/provision/objects.ts';
 import { type Command, command, picks } from './command.ts';
 import { keepStorage, renameVolume, usedVolumes } from './outsiders.ts';
 import { driverName } from './sim-provisioner.ts';

@@ -1,6 +1,6 @@
 /** Those who act beside the processes, at any moment and also while none runs: an administrator, and another provisioner. */
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../../../src/provision/objects.ts';
-import { selectedNode } from '../../../../../src/provision/claim/claim-fields.ts';
+import { selectedNode } from '../../../../../src/provision/claim-fields.ts';
 import { BackendError, type BackendVolume } from './backend.ts';
 import { argsOf, driverName } from './sim-provisioner.ts';
 import { isOurs, type World } from './world.ts';

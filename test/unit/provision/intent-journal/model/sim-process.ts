@@ -7,7 +7,7 @@ import type { RequestOptions } from '../../../../../src/kube/client/request.ts';
 import { clusterJournal } from '../../../../../src/provision/intent-journal/cluster-journal.ts';
 import type { IntentJournal } from '../../../../../src/provision/intent-journal/intent-journal.ts';
 import type { transitions } from '../../../../../src/provision/intents/intent-state.ts';
-import { claimUid, selectedNode } from '../../../../../src/provision/claim/claim-fields.ts';
+import { claimUid, selectedNode } from '../../../../../src/provision/claim-fields.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../../../../src/provision/objects.ts';
 import { ProvisionController } from '../../../../../src/provision/provision-controller.ts';
 import { ManualClock } from '../../../../support/fakes/manual-clock.ts';

@@ -2,14 +2,19 @@
 import type { Clock } from '../../../../../src/base/clock.ts';
 import { type Permit, whenPermitted } from '../../../../../src/base/permit.ts';
 import { CallProgress } from '../../../../../src/csi/call-progress.ts';
-import type { BackendProgress } from '../../../../../src/provision/backend-progress.ts';
+import type {
+  BackendProgress,
+  FulfilContext,
+  Plan,
+  Recoverable,
+  RevokeContext,
+} from '../../../../../src/provision/recoverable.ts';
 import type { PersistentVolume } from '../../../../../src/provision/objects.ts';
 import {
   ProvisionError,
   type ProvisionContext,
   type ProvisionOptions,
 } from '../../../../../src/provision/provisioner.ts';
-import type { FulfilContext, Plan, Recoverable, RevokeContext } from '../../../../../src/provision/recoverable.ts';
 import { type Backend, BackendError, type BackendVolume } from './backend.ts';
 import type { Caller, Network } from './network.ts';
 

@@ -1,8 +1,12 @@
 /** Everything outside the processes, and the rules that must hold whatever happens. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../../../../../src/kube/kube-object.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../../src/provision/objects.ts';
-import { storageProvisionerKey } from '../../../../../src/provision/keys.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type StorageClass,
+  storageProvisionerKey,
+} from '../../../../../src/provision/objects.ts';
 import type { LogLine } from '../../../../support/fakes/recorded-logger.ts';
 import { Api, type Backup } from './api.ts';
 import { Backend, type BackendVolume } from './backend.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PersistentVolumeSpec } from '../../../../src/provision/objects.ts';
+import type { PersistentVolumeSpec } from '../../../src/provision/objects.ts';
 
 test('a source, mode or policy that Kubernetes does not know is found by the type checker', () => {
   const specs: PersistentVolumeSpec[] = [

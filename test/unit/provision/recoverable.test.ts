@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { checkPlan } from '../../../src/provision/intents/plain-plan.ts';
+import { checkPlan } from '../../../src/provision/recoverable.ts';
 
 class Folder {
   readonly path = '/volumes/a';

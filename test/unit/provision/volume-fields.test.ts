@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import {
   contradictionOf,
   contradictionText,
+  finalizerUpkeep,
   namesProvisioner,
   ownerOf,
+  removeFinalizer,
+  shouldDelete,
   type VolumeOwner,
-} from '../../../../src/provision/volume/owns-volume.ts';
-import type { PersistentVolume } from '../../../../src/provision/objects.ts';
-import { F, isKnownProvisioner, makeVolume } from '../claims-and-volumes.ts';
+} from '../../../src/provision/volume-fields.ts';
+import { F, isKnownProvisioner, makeVolume } from './claims-and-volumes.ts';
 
 const by = 'pv.kubernetes.io/provisioned-by';
 const to = 'pv.kubernetes.io/migrated-to';
@@ -174,5 +177,132 @@ describe('what is wrong with a contradictory volume', () => {
       textOf(volumeWith({ [by]: 'drv' }, csi('new'), held)),
       /Correct the annotation, or remove the finalizer external-provisioner\.volume\.kubernetes\.io\/finalizer: then the storage stays$/,
     );
+  });
+});
+
+const terminating = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+const released = { phase: 'Released' };
+
+describe('shouldDelete', () => {
+  for (const { name, on, metadata = {}, spec = released, want } of [
+    { name: 'a released volume is deleted', on: false, want: true },
+    { name: 'a bound volume is not deleted', on: false, spec: { phase: 'Bound' }, want: false },
+    { name: 'an available volume is not deleted', on: false, spec: { phase: 'Available' }, want: false },
+    { name: 'a failed volume is not deleted', on: false, spec: { phase: 'Failed' }, want: false },
+    {
+      name: 'a released volume with policy Retain is not deleted',
+      on: false,
+      spec: { ...released, persistentVolumeReclaimPolicy: 'Retain' as const },
+      want: false,
+    },
+    {
+      name: 'a released volume with policy Recycle is not deleted',
+      on: true,
+      spec: { ...released, persistentVolumeReclaimPolicy: 'Recycle' as const },
+      want: false,
+    },
+    {
+      name: 'finalizers off: a volume that is being deleted is left alone',
+      on: false,
+      metadata: terminating,
+      want: false,
+    },
+    {
+      name: 'finalizers off: a volume that is being deleted is left alone even with our finalizer',
+      on: false,
+      metadata: { ...terminating, finalizers: [F] },
+      want: false,
+    },
+    {
+      name: 'finalizers on: a released volume with ours is deleted',
+      on: true,
+      metadata: { finalizers: [F] },
+      want: true,
+    },
+    {
+      name: 'finalizers on: a volume with ours that is being deleted is deleted',
+      on: true,
+      metadata: { ...terminating, finalizers: [F] },
+      want: true,
+    },
+    {
+      name: 'finalizers on: a volume without ours that is being deleted is left alone',
+      on: true,
+      metadata: terminating,
+      want: false,
+    },
+    { name: 'finalizers on: a released volume without ours is deleted', on: true, want: true },
+    {
+      name: 'a volume that is being deleted but still bound is left alone',
+      on: true,
+      metadata: { ...terminating, finalizers: [F] },
+      spec: { phase: 'Bound' },
+      want: false,
+    },
+  ]) {
+    test(name, () => {
+      assert.equal(shouldDelete(makeVolume(metadata, spec), on), want);
+    });
+  }
+
+  test('a volume without a status is not deleted', () => {
+    const { status: _status, ...volume } = makeVolume();
+    assert.equal(shouldDelete(volume, false), false);
+  });
+});
+
+const x = 'kubernetes.io/pv-protection';
+
+/** Every combination of option, policy, phase, being deleted, present. */
+describe('finalizerUpkeep', () => {
+  for (const on of [true, false]) {
+    for (const policy of ['Delete', 'Retain', 'Recycle'] as const) {
+      for (const phase of ['Pending', 'Available', 'Bound', 'Released', 'Failed']) {
+        for (const deleting of [false, true]) {
+          for (const present of [false, true]) {
+            const wanted = on && policy === 'Delete' && phase === 'Bound' && !deleting && !present;
+            const unwanted = present && (!on || policy !== 'Delete');
+            const action = wanted ? 'added' : unwanted ? 'removed' : 'left as it is';
+            const state = `${policy}, ${phase}${deleting ? ', being deleted' : ''}`;
+            test(`option ${on ? 'on' : 'off'}, ${state}, ${present ? 'present' : 'absent'}: ${action}`, () => {
+              const metadata = { finalizers: present ? [F] : [], ...(deleting && terminating) };
+              const volume = makeVolume(metadata, { phase, persistentVolumeReclaimPolicy: policy });
+              const change = finalizerUpkeep(volume, on);
+              const want = { added: [F], removed: [], 'left as it is': undefined }[action];
+              assert.deepEqual(change?.finalizers, want);
+            });
+          }
+        }
+      }
+    }
+  }
+
+  test('the patch for a volume without finalizers', () => {
+    assert.deepEqual(finalizerUpkeep(makeVolume(), true), {
+      finalizers: [F],
+      patch: { metadata: { finalizers: [F] } },
+    });
+  });
+
+  test('the patch for a volume with others', () => {
+    assert.deepEqual(finalizerUpkeep(makeVolume({ finalizers: [x, 'y/z'] }), true), {
+      finalizers: [x, 'y/z', F],
+      patch: { metadata: { '$setElementOrder/finalizers': [x, 'y/z', F], finalizers: [F] } },
+    });
+  });
+});
+
+describe('removeFinalizer', () => {
+  test('the patch when others stay', () => {
+    assert.deepEqual(removeFinalizer([x, F, 'y/z']), {
+      finalizers: [x, 'y/z'],
+      patch: {
+        metadata: { '$deleteFromPrimitiveList/finalizers': [F], '$setElementOrder/finalizers': [x, 'y/z'] },
+      },
+    });
+  });
+
+  test('the patch when none stays', () => {
+    assert.deepEqual(removeFinalizer([F]), { finalizers: [], patch: { metadata: { finalizers: null } } });
   });
 });

@@ -1,9 +1,13 @@
-/** Whose a volume is: by the provisioner that it names, and by whether its storage is of that provisioner's backend. */
-import { inTreeSourceFields } from '../cache/volume-source.ts';
-import { migratedToKey, provisionedByKey, volumeFinalizer } from '../keys.ts';
-import type { PersistentVolume } from '../objects.ts';
-import type { Provisioner } from '../provisioner.ts';
-import { shouldDelete } from './should-delete.ts';
+/** What a PersistentVolume says: whose it is, whether its storage is to be deleted, and which finalizers it should have. */
+import type { ObjectReference } from '../kube/kube-object.ts';
+import {
+  inTreeSourceFields,
+  migratedToKey,
+  type PersistentVolume,
+  provisionedByKey,
+  volumeFinalizer,
+} from './objects.ts';
+import type { Provisioner } from './provisioner.ts';
 
 export interface VolumeOwnership {
   isKnownProvisioner: (name: string) => boolean;
@@ -67,7 +71,7 @@ function isHeld({ metadata: { deletionTimestamp, finalizers } }: PersistentVolum
 }
 
 /** What is wrong with a volume, and what to do, both without a full stop. */
-export interface Contradiction {
+interface Contradiction {
   what: string;
   cure: string;
 }
@@ -118,3 +122,61 @@ const otherFields: ReadonlySet<string> = new Set([
   'volumeAttributesClassName',
   'volumeMode',
 ] satisfies (keyof PersistentVolume['spec'])[]);
+
+/** Whether the storage of one of our volumes is to be deleted now; `shouldDelete` of the provisioner was called before. */
+export function shouldDelete(volume: PersistentVolume, addFinalizer: boolean): boolean {
+  const { deletionTimestamp, finalizers = [] } = volume.metadata;
+  // being deleted without our finalizer: the storage is gone already, or not ours to delete
+  if (deletionTimestamp !== undefined && !(addFinalizer && finalizers.includes(volumeFinalizer))) return false;
+  return volume.status?.phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
+}
+
+/** The finalizers a volume should have and the strategic merge patch that leads there. */
+export interface FinalizerChange {
+  finalizers: string[];
+  patch: { metadata: Record<string, unknown> };
+}
+
+/**
+ * The change that our finalizer on a volume needs; undefined when it is right. It is kept while the storage is to be
+ * deleted by us (policy Delete), else removed.
+ */
+export function finalizerUpkeep(volume: PersistentVolume, addFinalizer: boolean): FinalizerChange | undefined {
+  const { finalizers = [], deletionTimestamp } = volume.metadata;
+  const present = finalizers.includes(volumeFinalizer);
+  const policy = volume.spec.persistentVolumeReclaimPolicy;
+  if (!addFinalizer || policy === 'Retain' || policy === 'Recycle') {
+    return present ? removeFinalizer(finalizers) : undefined;
+  }
+  const wanted = policy === 'Delete' && volume.status?.phase === 'Bound' && deletionTimestamp === undefined;
+  return wanted && !present ? addToFinalizers(finalizers) : undefined;
+}
+
+function addToFinalizers(finalizers: readonly string[]): FinalizerChange {
+  const all = [...finalizers, volumeFinalizer];
+  const order = finalizers.length === 0 ? {} : { '$setElementOrder/finalizers': all };
+  return { finalizers: all, patch: { metadata: { ...order, finalizers: [volumeFinalizer] } } };
+}
+
+/** Removes every occurrence of our finalizer from a list; the others keep their order. */
+export function removeFinalizer(finalizers: readonly string[]): FinalizerChange {
+  const rest = finalizers.filter((finalizer) => finalizer !== volumeFinalizer);
+  if (rest.length === 0) return { finalizers: rest, patch: { metadata: { finalizers: null } } };
+  return {
+    finalizers: rest,
+    patch: {
+      metadata: { '$deleteFromPrimitiveList/finalizers': [volumeFinalizer], '$setElementOrder/finalizers': rest },
+    },
+  };
+}
+
+/** A volume as the object of an event. */
+export function volumeReference({ metadata: { name, uid, resourceVersion } }: PersistentVolume): ObjectReference {
+  return {
+    kind: 'PersistentVolume',
+    apiVersion: 'v1',
+    name,
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  };
+}
