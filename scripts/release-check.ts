@@ -5,7 +5,7 @@
  * uses what was made, with the commands of the page. Exit code 1 where anything differs or fails.
  */
 import { createHash } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { runTool } from './image/run-tool.ts';
@@ -56,6 +56,7 @@ async function commitRelease(folder: string): Promise<string> {
   const commit = (await runTool('git', ['-C', root, 'rev-parse', 'HEAD'])).trim();
   await runTool('git', ['clone', '--quiet', '--no-checkout', root, folder]);
   await git('checkout', '--quiet', commit);
+  await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
   const { version } = await readManifest(folder);
   const isReleased = !(await readFile(path.join(folder, 'CHANGELOG.md'), 'utf8')).includes('\n## Unreleased\n');
   const tag = `v${isReleased ? version : version.replace(/\d+$/, (patch) => `${Number(patch) + 1}`)}`;

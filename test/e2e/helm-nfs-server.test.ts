@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1Container, V1PersistentVolumeClaim, V1Service, V1StatefulSet } from '@kubernetes/client-node';
+import { readManifest } from '../../scripts/package/repository.ts';
 import { serverAddress } from '../../provisioners/nfs-server/server-address.ts';
 import { connect, KubeClient } from '../../src/index.ts';
 import { connectAdmin, ifFound, type Admin } from '../support/admin.ts';
@@ -19,6 +20,8 @@ import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
 import { isThere, NfsScene } from '../support/nfs/nfs-scene.ts';
 import { refusedRights } from '../support/refused-rights.ts';
 import { changesBetween, HelmRelease } from './helm-release.ts';
+
+const { version } = await readManifest();
 
 const chartName = 'nfs-server-provisioner';
 const ours = join(chartsFolder, chartName);
@@ -156,7 +159,7 @@ for (const { from, folder: given } of [
         const [old, { image: oldImage }] = [await release.objects(), await containerOf(release)];
         const notes = await release.upgrade(ours, undefined, flags);
         const isOurs = image === 'ours';
-        assert.equal((await containerOf(release)).image, isOurs ? 'nfs-provisioner:v0.1.0' : oldImage);
+        assert.equal((await containerOf(release)).image, isOurs ? `nfs-provisioner:v${version}` : oldImage);
         assert.equal(/WARNING: The image \S+ is the one of the original/.test(notes), !isOurs);
         const { changed, ...others } = changesBetween(old, await release.objects());
         assert.deepEqual(changed, isOurs ? ['StatefulSet'] : []);

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1Deployment, V1PersistentVolume, V1Role, V1StorageClass } from '@kubernetes/client-node';
+import { readManifest } from '../../scripts/package/repository.ts';
 import { connectAdmin, ifFound, type Admin } from '../support/admin.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -18,6 +19,8 @@ import { startNfsSubdir } from '../support/nfs-subdir-process.ts';
 import { refusedRights } from '../support/refused-rights.ts';
 import type { StartedProcess } from '../support/started-process.ts';
 import { changesBetween, HelmRelease } from './helm-release.ts';
+
+const { version } = await readManifest();
 
 const chartName = 'nfs-subdir-external-provisioner';
 const ours = join(chartsFolder, chartName);
@@ -201,7 +204,7 @@ for (const { from, folder: given } of [
         const [old, oldImage] = [await release.objects(), await imageOf(release)];
         const notes = await release.upgrade(ours, fromValues ? values : undefined, flags);
         const isOurs = image === 'ours';
-        assert.equal(await imageOf(release), isOurs ? 'csi-provisioner-nfs-subdir:v0.1.0' : oldImage);
+        assert.equal(await imageOf(release), isOurs ? `csi-provisioner-nfs-subdir:v${version}` : oldImage);
         assert.equal(/WARNING: The image \S+ is the one of the original/.test(notes), !isOurs);
         const changed = isOurs ? ['Deployment', 'Role'] : ['Role'];
         assert.deepEqual(changesBetween(old, await release.objects()), { changed, added: [], lost: [] });
