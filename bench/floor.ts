@@ -67,16 +67,10 @@ function createVolume(name: string): Promise<string> {
       capacity_range: { required_bytes: '1073741824' },
       volume_capabilities: [{ mount: {}, access_mode: { mode: 'SINGLE_NODE_WRITER' as const } }],
     };
-    client.makeUnaryRequest(
-      method.path,
-      method.requestSerialize,
-      method.responseDeserialize,
-      request,
-      (error, response) => {
-        if (error === null) resolve(response?.volume?.volume_id ?? '');
-        else reject(error);
-      },
-    );
+    client.makeUnaryRequest(method.path, method.request.encode, method.response.decode, request, (error, response) => {
+      if (error === null) resolve(response?.volume?.volume_id ?? '');
+      else reject(error);
+    });
   });
 }
 

@@ -42,9 +42,9 @@ export interface CsiCalls extends ControllerCalls {
 }
 
 /** Binds the calls to a connection. */
-export function csiCalls(csi: Csi, settings: Omit<CallSettings, 'csi'>): CsiCalls {
+export function csiCalls(csi: Csi, settings: Omit<CallSettings, 'secretFields'>): CsiCalls {
   const { Identity: identity, Controller: controller, Node: node } = csi.v1;
-  const call: CallSettings = { ...settings, csi };
+  const call: CallSettings = { ...settings, secretFields: csi.secretFields };
   return {
     probe: (options) => unaryCall(call, identity.Probe, {}, options),
     getPluginInfo: (options) => unaryCall(call, identity.GetPluginInfo, {}, options),

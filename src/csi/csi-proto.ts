@@ -1,7 +1,10 @@
-/** Package csi.v1: its calls, and how their messages are encoded. */
+/**
+ * Package csi.v1: its calls, and how their messages are encoded. protobufjs reads the descriptor; `fromJSON` of `@grpc/proto-loader` also
+ * makes descriptors of all messages, for reflection, which takes a quarter of the CPU of a start (docs/development.md, "Libraries as published").
+ */
 import { isUtf8 } from 'node:buffer';
-import { fromJSON, type MethodDefinition, type Options } from '@grpc/proto-loader';
-import protobuf from 'protobufjs';
+import type { MethodDefinition, Options } from '@grpc/proto-loader';
+import protobuf from 'protobufjs/light.js';
 import { csiDescriptor } from './csi-proto-source.ts';
 import type { ControllerDefinition } from './generated/csi/v1/Controller.ts';
 import type { IdentityDefinition } from './generated/csi/v1/Identity.ts';
@@ -23,24 +26,39 @@ const csiMessageOptions = {
 /** The fields marked `csi_secret`, by message name without its package: `CreateVolumeRequest` has `secrets`. */
 export type SecretFields = ReadonlyMap<string, ReadonlySet<string>>;
 
-type Method<Request, Response, RequestOutput, ResponseOutput> = MethodDefinition<
-  Request,
-  Response,
-  RequestOutput,
-  ResponseOutput
->;
+export interface Message<Input, Output> {
+  /** Without its package. */
+  readonly name: string;
+  /** Leaves out fields that are at their default. @throws {Error} when the values do not fit the message. */
+  readonly encode: (message: Input) => Buffer;
+  /** @throws {Error} for bytes that are no such message, or have a text that is not UTF-8. */
+  readonly decode: (bytes: Buffer) => Output;
+}
+
+/** One call of a service, with its messages. */
+export interface Method<Request, Response, RequestOutput, ResponseOutput> {
+  /** Such as `/csi.v1.Controller/CreateVolume`. */
+  readonly path: string;
+  readonly request: Message<Request, RequestOutput>;
+  readonly response: Message<Response, ResponseOutput>;
+}
+
+/** The methods of a service that the generated types describe. */
+type Service<Definition> = {
+  readonly [Name in keyof Definition]: Definition[Name] extends MethodDefinition<infer A, infer B, infer C, infer D>
+    ? Method<A, B, C, D>
+    : never;
+};
 
 /** The services of CSI that a provisioner calls. */
 export interface Csi {
   readonly v1: {
-    readonly Identity: IdentityDefinition;
-    readonly Controller: ControllerDefinition;
-    readonly Node: NodeDefinition;
+    readonly Identity: Service<IdentityDefinition>;
+    readonly Controller: Service<ControllerDefinition>;
+    readonly Node: Service<NodeDefinition>;
   };
   /** What must be taken out of a message before it is logged (CSI spec, "Secrets Requirements"). */
   readonly secretFields: SecretFields;
-  /** The bytes of a request, without fields that are at their default. @throws {Error} when it does not fit its message. */
-  encode<Request extends object, A, B, C>(method: Method<Request, A, B, C>, request: Request): Buffer;
 }
 
 /**
@@ -49,22 +67,32 @@ export interface Csi {
  * @throws when `proto/csi.proto` is missing or does not parse.
  */
 export function loadCsi(): Csi {
-  const services = fromJSON(csiDescriptor(), csiMessageOptions);
-  const types = protobuf.Root.fromJSON(csiDescriptor()).resolveAll().lookup('csi.v1') as protobuf.Namespace;
-  // proto-loader knows the services by name only; the generated types describe this very package
+  const v1 = protobuf.Root.fromJSON(csiDescriptor()).resolveAll().lookup('csi.v1') as protobuf.Namespace;
+  // protobufjs knows the services by name only; the generated types describe this very package
   const service = <Name extends keyof Csi['v1']>(name: Name): Csi['v1'][Name] =>
-    services[`csi.v1.${name}`] as unknown as Csi['v1'][Name];
+    serviceOf(v1.lookupService(name)) as Csi['v1'][Name];
   return {
     v1: { Identity: service('Identity'), Controller: service('Controller'), Node: service('Node') },
-    secretFields: secretFields(types),
-    encode: (method, request) =>
-      method.requestSerialize(withoutDefaults(types.lookupType(messageName(method.requestType)), request)),
+    secretFields: secretFields(v1),
   };
 }
 
-/** The name of a message, without its package. */
-export function messageName({ type }: { type: object }): string {
-  return (type as { name?: string }).name ?? '';
+function serviceOf(service: protobuf.Service): object {
+  const methods = service.methodsArray.map(({ name, resolvedRequestType, resolvedResponseType }) => {
+    if (resolvedRequestType === null || resolvedResponseType === null) throw new Error(`${name}: not resolved`);
+    const path = `/${service.fullName.slice(1)}/${name}`;
+    return [name, { path, request: messageOf(resolvedRequestType), response: messageOf(resolvedResponseType) }];
+  });
+  return Object.fromEntries(methods) as object;
+}
+
+/** The code that reads and writes a message is made when it is first used. */
+function messageOf(type: protobuf.Type): Message<object, object> {
+  return {
+    name: type.name,
+    encode: (message) => type.encode(type.fromObject(withoutDefaults(type, message))).finish() as Buffer,
+    decode: (bytes) => decodeStrictly((body) => type.toObject(type.decode(body), csiMessageOptions), bytes),
+  };
 }
 
 /** Finds the fields marked `csi_secret` in a package. Nested messages' names are joined by a dot. */
@@ -119,7 +147,7 @@ const encodedReplacement = Buffer.from(replacement);
  *
  * @throws {Error} `string field contains invalid UTF-8`, and what `decode` throws.
  */
-export function decodeStrictly<T>(decode: (body: Buffer) => T, body: Buffer): T {
+function decodeStrictly<T>(decode: (body: Buffer) => T, body: Buffer): T {
   const message = decode(body);
   if (!isUtf8(body) && replacements(message) > sentReplacements(body)) {
     throw new Error('string field contains invalid UTF-8');

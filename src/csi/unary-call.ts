@@ -1,5 +1,4 @@
 /** The one way to call a driver: deadline, cancellation, logging, metrics and typed errors for every method. */
-import type { MethodDefinition } from '@grpc/proto-loader';
 import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
@@ -7,7 +6,7 @@ import { SecretEncodingError, SecretString } from '../base/secret-string.ts';
 import { CsiCallError, codeName, grpcCodes, LostStatusError } from './call-error.ts';
 import type { CallProgress } from './call-progress.ts';
 import type { CsiConnection } from './connection.ts';
-import { type Csi, decodeStrictly, messageName } from './csi-proto.ts';
+import type { Method, SecretFields } from './csi-proto.ts';
 import { errorMessage } from './error-message.ts';
 import type { FailedCall } from './grpc-session.ts';
 import { LoggedMessage } from './logged-message.ts';
@@ -44,8 +43,8 @@ export type CallObserver = (call: StartedCall) => ObservedCall | undefined;
 /** What all calls of a process share. */
 export interface CallSettings {
   connection: CsiConnection;
-  /** How requests are encoded, and the fields that never reach a log. */
-  csi: Pick<Csi, 'encode' | 'secretFields'>;
+  /** Fields that never reach a log, from `loadCsi()`. */
+  secretFields: SecretFields;
   /** Milliseconds a call may take; 0 and less: every call fails at once with DeadlineExceeded. */
   timeoutMs: number;
   logger: Logger;
@@ -90,12 +89,11 @@ const deadlineSlackMs = 250;
  */
 export async function unaryCall<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
   settings: CallSettings,
-  method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
+  method: Method<Request, Response, RequestOutput, ResponseOutput>,
   request: WithWrappedSecrets<Request>,
   options: CallOptions = {},
 ): Promise<ResponseOutput> {
-  const { logger, clock } = settings;
-  const { secretFields } = settings.csi;
+  const { logger, clock, secretFields } = settings;
   const start = clock.monotonicMs();
   const started = { method: method.path, about: options.about };
   const observed = (settings.observers ?? []).map((observe) => observe(started));
@@ -114,11 +112,11 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
     });
     for (const each of observed) each?.ended(codeName(code));
   };
-  const requestSecrets = secretFields.get(messageName(method.requestType));
+  const requestSecrets = secretFields.get(method.request.name);
   logger.trace({ method: method.path, request: new LoggedMessage(request, requestSecrets) }, 'GRPC call');
   try {
     const response = await send(settings, method, request, { ...options, metadata: metadataOf(observed) });
-    const responseSecrets = secretFields.get(messageName(method.responseType));
+    const responseSecrets = secretFields.get(method.response.name);
     logger.trace({ method: method.path, response: new LoggedMessage(response, responseSecrets) }, 'GRPC response');
     finished(grpcCodes.OK);
     return response;
@@ -131,8 +129,8 @@ export async function unaryCall<Request extends object, RequestOutput, Response,
 }
 
 async function send<Request extends object, RequestOutput, Response, ResponseOutput extends object>(
-  { connection, clock, progress, csi, timeoutMs: defaultTimeoutMs }: CallSettings,
-  method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
+  { connection, clock, progress, timeoutMs: defaultTimeoutMs }: CallSettings,
+  method: Method<Request, Response, RequestOutput, ResponseOutput>,
   request: WithWrappedSecrets<Request>,
   {
     signal,
@@ -143,7 +141,7 @@ async function send<Request extends object, RequestOutput, Response, ResponseOut
 ): Promise<ResponseOutput> {
   throwIfAborted(signal, { sent: false });
   if (timeoutMs <= 0) throw deadlineExceeded({ sent: false });
-  const message = encode(csi, method, request);
+  const message = encode(method, request);
   const start = clock.monotonicMs();
   let hasResponse = false as boolean;
   const onResponse = (): void => {
@@ -173,15 +171,14 @@ function metadataOf(observed: readonly (ObservedCall | undefined)[]): Record<str
 
 /** Encoded before a call is made, so that a bad secret fails before anything leaves the process. */
 function encode<Request extends object, RequestOutput, Response, ResponseOutput>(
-  csi: Pick<Csi, 'encode'>,
-  method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
+  method: Method<Request, Response, RequestOutput, ResponseOutput>,
   request: WithWrappedSecrets<Request>,
 ): Buffer {
   try {
     const { secrets, ...rest } = request as { secrets?: Record<string, SecretString> };
-    if (secrets === undefined) return csi.encode(method, request as unknown as Request);
+    if (secrets === undefined) return method.request.encode(request as unknown as Request);
     const revealed = Object.entries(secrets).map(([key, value]) => [key, value.reveal()] as const);
-    return csi.encode(method, { ...rest, secrets: Object.fromEntries(revealed) } as unknown as Request);
+    return method.request.encode({ ...rest, secrets: Object.fromEntries(revealed) } as unknown as Request);
   } catch (error) {
     const why = error instanceof SecretEncodingError ? error.message : 'the request does not fit its message';
     throw new CsiCallError(grpcCodes.Internal, `grpc: error while marshaling: ${why}`, { sent: false });
@@ -189,11 +186,11 @@ function encode<Request extends object, RequestOutput, Response, ResponseOutput>
 }
 
 function decode<Request, RequestOutput, Response, ResponseOutput>(
-  method: MethodDefinition<Request, Response, RequestOutput, ResponseOutput>,
+  method: Method<Request, Response, RequestOutput, ResponseOutput>,
   message: Buffer,
 ): ResponseOutput {
   try {
-    return decodeStrictly(method.responseDeserialize, message);
+    return method.response.decode(message);
   } catch (error) {
     const text = `grpc: failed to unmarshal the received message: ${errorMessage(error)}`;
     throw new CsiCallError(grpcCodes.Internal, text, { cause: error });

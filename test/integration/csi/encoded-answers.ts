@@ -1,7 +1,7 @@
 /** Encoded answers of an ordinary driver, for servers without a gRPC library. */
 import { csi, driverName } from './scene.ts';
 
-type Methods = Record<string, { responseSerialize: (message: object) => Buffer }>;
+type Methods = Record<string, { response: { encode: (message: object) => Buffer } }>;
 
 const { Identity, Controller } = csi.v1;
 const methods = { ...Identity, ...Controller } as unknown as Methods;
@@ -10,7 +10,7 @@ const methods = { ...Identity, ...Controller } as unknown as Methods;
 export function encoded(method: string, message: object): Buffer {
   const found = methods[method];
   if (found === undefined) throw new Error(`there is no call ${method}`);
-  return found.responseSerialize(message);
+  return found.response.encode(message);
 }
 
 /** What an ordinary driver says while a program starts. */

@@ -7,13 +7,14 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { credentials, makeClientConstructor, type ServiceDefinition, status } from '@grpc/grpc-js';
+import { credentials, makeClientConstructor, status } from '@grpc/grpc-js';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { ControllerClient } from '../../../src/csi/generated/csi/v1/Controller.ts';
 import type { CreateVolumeRequest } from '../../../src/csi/generated/csi/v1/CreateVolumeRequest.ts';
 import type { IdentityClient } from '../../../src/csi/generated/csi/v1/Identity.ts';
 import type { NodeClient } from '../../../src/csi/generated/csi/v1/Node.ts';
 import { eventually } from '../../support/eventually.ts';
+import { grpcService } from '../../support/grpc-service.ts';
 import { call, HostpathProcess } from './hostpath-process.ts';
 import type { HostpathOptions } from './hostpath-process.ts';
 
@@ -35,13 +36,13 @@ async function startDriver(t: TestContext, options: HostpathOptions = {}) {
 
 function clientsOf(driver: HostpathProcess) {
   const address = `unix:${driver.socketPath}`;
-  const client = (name: string, definition: object): unknown => {
-    const Client = makeClientConstructor(definition as ServiceDefinition, name);
+  const client = (name: keyof typeof v1): unknown => {
+    const Client = makeClientConstructor(grpcService(v1[name]), name);
     return new Client(address, credentials.createInsecure());
   };
-  const identity = client('Identity', v1.Identity) as IdentityClient;
-  const controller = client('Controller', v1.Controller) as ControllerClient;
-  const node = client('Node', v1.Node) as NodeClient;
+  const identity = client('Identity') as IdentityClient;
+  const controller = client('Controller') as ControllerClient;
+  const node = client('Node') as NodeClient;
   const close = (): void => {
     for (const client of [identity, controller, node]) client.close();
   };

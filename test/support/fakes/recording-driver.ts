@@ -11,6 +11,7 @@ import {
   type ServerOptions,
 } from '@grpc/grpc-js';
 import type { Csi } from '../../../src/csi/csi-proto.ts';
+import { grpcService } from '../grpc-service.ts';
 import { patienceMs } from '../patience.ts';
 
 /** One call as it arrived. */
@@ -68,7 +69,7 @@ export class RecordingDriver implements AsyncDisposable {
     this.#folder = folder;
     this.#server = new Server(options.serverOptions);
     const { Identity, Controller, Node } = options.csi.v1;
-    for (const service of [Identity, Controller, Node]) {
+    for (const service of [Identity, Controller, Node].map(grpcService)) {
       const methods = Object.keys(service);
       this.#server.addService(service, Object.fromEntries(methods.map((method) => [method, this.#handler(method)])));
     }

@@ -297,7 +297,7 @@ describe('loadCsi', () => {
   });
 
   test('writes the bytes that other implementations read', () => {
-    const bytes = csi.encode(csi.v1.Controller.CreateVolume, {
+    const bytes = csi.v1.Controller.CreateVolume.request.encode({
       name: 'a',
       capacity_range: { required_bytes: '5368709120' },
       volume_capabilities: [{ mount: { fs_type: 'xfs' }, access_mode: { mode: 'MULTI_NODE_MULTI_WRITER' } }],
@@ -309,7 +309,7 @@ describe('loadCsi', () => {
   for (const { name, bytes, want } of [
     {
       name: 'empty texts, numbers, enums, lists and maps',
-      bytes: csi.encode(CreateVolume, {
+      bytes: CreateVolume.request.encode({
         name: '',
         capacity_range: { required_bytes: '0', limit_bytes: 0 },
         volume_capabilities: [
@@ -323,17 +323,17 @@ describe('loadCsi', () => {
     },
     {
       name: 'empty fields of sources and topologies',
-      bytes: csi.encode(CreateVolume, {
+      bytes: CreateVolume.request.encode({
         volume_content_source: { snapshot: { snapshot_id: '' } },
         accessibility_requirements: { requisite: [{ segments: {} }], preferred: [] },
       }),
       want: '3202' + '0a00' + '3a02' + '0a00',
     },
-    { name: 'an empty id', bytes: csi.encode(DeleteVolume, { volume_id: '', secrets: {} }), want: '' },
-    { name: 'an empty token', bytes: csi.encode(ListVolumes, { max_entries: 0, starting_token: '' }), want: '' },
+    { name: 'an empty id', bytes: DeleteVolume.request.encode({ volume_id: '', secrets: {} }), want: '' },
+    { name: 'an empty token', bytes: ListVolumes.request.encode({ max_entries: 0, starting_token: '' }), want: '' },
     {
       name: 'empty fields beside an empty entry of a list and the halves of a map entry, which are written',
-      bytes: csi.encode(GetCapacity, {
+      bytes: GetCapacity.request.encode({
         volume_capabilities: [{ mount: { mount_flags: ['', 'a'] } }],
         parameters: { a: '' },
       }),
@@ -346,8 +346,8 @@ describe('loadCsi', () => {
   }
 
   test('reads int64 as text, enums by name, oneofs with their member, and leaves absent fields out', () => {
-    const { requestDeserialize } = csi.v1.Controller.CreateVolume;
-    const message = requestDeserialize(Buffer.from('120a08ffffffffffffffff7f' + '1a061200' + '1a020801', 'hex'));
+    const { request } = csi.v1.Controller.CreateVolume;
+    const message = request.decode(Buffer.from('120a08ffffffffffffffff7f' + '1a061200' + '1a020801', 'hex'));
     assert.deepEqual(message, {
       capacity_range: { required_bytes: '9223372036854775807' },
       volume_capabilities: [{ mount: {}, access_mode: { mode: 'SINGLE_NODE_WRITER' }, access_type: 'mount' }],

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { decodeStrictly } from '../../../src/csi/csi-proto.ts';
 import { csi } from '../../support/csi-rig.ts';
 
-const { responseSerialize, responseDeserialize } = csi.v1.Controller.CreateVolume;
+const { encode, decode } = csi.v1.Controller.CreateVolume.response;
 
 const volume = (id: string, context: Record<string, string> = {}): Buffer =>
-  responseSerialize({ volume: { volume_id: id, volume_context: context, capacity_bytes: '300' } });
+  encode({ volume: { volume_id: id, volume_context: context, capacity_bytes: '300' } });
 
 /** The message with one byte of a text changed to one that no UTF-8 text has. */
 function spoiled(message: Buffer, text: string): Buffer {
@@ -17,11 +16,11 @@ function spoiled(message: Buffer, text: string): Buffer {
   return copy;
 }
 
-describe('decodeStrictly', () => {
+describe('decoding a message', () => {
   const kept = ['vol-1', 'größe/ü', '\uFFFD', 'a\uFFFDb\uFFFD', '日本'];
   for (const id of kept) {
     test(`leaves ${JSON.stringify(id)} as it is`, () => {
-      const answer = decodeStrictly(responseDeserialize, volume(id, { [id]: id }));
+      const answer = decode(volume(id, { [id]: id }));
       assert.equal(answer.volume?.volume_id, id);
       assert.deepEqual(answer.volume.volume_context, { [id]: id });
     });
@@ -35,7 +34,7 @@ describe('decodeStrictly', () => {
   ];
   for (const { where, message } of refused) {
     test(`refuses bytes that are not UTF-8 in ${where}`, () => {
-      assert.throws(() => decodeStrictly(responseDeserialize, message), {
+      assert.throws(() => decode(message), {
         message: 'string field contains invalid UTF-8',
       });
     });
