@@ -44,10 +44,10 @@ export type { SignalSource } from './run/shutdown.ts';
 
 // The controller, and what a kind of storage has to fulfil
 export { ProvisionController } from './provision/provision-controller.ts';
-export type { ClaimProgress, ClaimStep, DeliberateWait } from './provision/claim/claim-progress.ts';
+export type { ClaimProgress, ClaimStep, DeliberateWait } from './provision/object-progress.ts';
 export type { ControllerStatus, OpenIntent, QueueStatus } from './provision/controller-status.ts';
-export type { LastError } from './provision/claim/last-errors.ts';
-export type { ReleasedVolume, ReleaseStep } from './provision/volume/released-volume.ts';
+export type { LastError } from './provision/last-errors.ts';
+export type { ReleasedVolume, ReleaseStep } from './provision/object-progress.ts';
 export type { Span, SpanAttributes, Tracer } from './base/tracing.ts';
 export type { RunOptions } from './provision/run-workers.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';
@@ -70,9 +70,9 @@ export {
   type Recoverable,
   type RevokeContext,
 } from './provision/recoverable.ts';
-export { pvFor, type PvForOptions } from './provision/pv-for.ts';
-export { requireIdentity } from './provision/require-identity.ts';
-export { classOfVolume } from './provision/class-of-volume.ts';
+export { pvFor, type PvForOptions } from './provision/volume-template.ts';
+export { requireIdentity } from './provision/volume-template.ts';
+export { classOfVolume } from './provision/read-parameters.ts';
 export {
   type ClassParameters,
   ParameterError,

@@ -22,7 +22,7 @@ export const ownProcess: Readonly<Record<string, string>> = {
   'test/integration/diagnostics/profiles.test.ts': 'profiles its process',
   'test/unit/base/collect-garbage.test.ts': 'measures the heap',
   'test/unit/base/short-value.test.ts': 'measures the heap',
-  'test/unit/provision/cache/claim-budget.test.ts': 'collects garbage, which takes long in a large heap',
+  'test/unit/provision/cache/cached-claim.test.ts': 'collects garbage, which takes long in a large heap',
 };
 
 /** Test files that take more than some 15 s, longest first; they have processes of their own. */

@@ -9,7 +9,7 @@ import { storageIndex } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { isStuck } from '../provision/intent-journal/read-journal.ts';
 import { namesProvisioner } from '../provision/volume-fields.ts';
-import { storageHash, storageHashes } from '../provision/volume/storage-hash.ts';
+import { storageHash, storageHashes } from '../provision/cache/cached-volume.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';
 import { CannotReadError } from './cannot-read-error.ts';
 import { classify } from './classify.ts';

@@ -1,5 +1,5 @@
 import { isUnproved } from '../provision/intent-journal/intent-record.ts';
-import { isNameUnique } from '../provision/revoke/deletion-proof.ts';
+import { isNameUnique } from '../provision/revoke/deletion-guard.ts';
 import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';
 import type { Stranger } from './stranger.ts';

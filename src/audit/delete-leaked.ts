@@ -6,7 +6,7 @@ import { claimWish } from '../provision/claim-fields.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';
 import { discardRecord } from '../provision/intent-journal/edit-journal.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, type SecretReference } from '../provision/objects.ts';
-import { StorageHolders } from '../provision/revoke/storage-holders.ts';
+import { StorageHolders } from '../provision/volume/storage-holders.ts';
 import { storedVolume } from '../provision/volume/stored-volume.ts';
 import { absentAsUndefined, deletionSecrets } from './deletion-secrets.ts';
 import { NotDeletableError } from './deletable-record.ts';

@@ -1,5 +1,5 @@
 /** The possible owners of storage that no record or PersistentVolume names exactly. */
-import { isNameUnique } from '../provision/revoke/deletion-proof.ts';
+import { isNameUnique } from '../provision/revoke/deletion-guard.ts';
 import type { IndexedRecord } from './record-index.ts';
 
 /** A record or a PersistentVolume whose claim or name an id mentions. */

@@ -21,7 +21,7 @@ import { workQueueMetrics } from '../kube/queue/work-queue-metrics.ts';
 import { type ControllerMetrics, prometheusMetrics } from '../provision/controller-metrics.ts';
 import type { ProvisionInformers } from '../provision/cache/informers.ts';
 import { type JournalMetrics, journalMetrics } from '../provision/intent-journal/journal-metrics.ts';
-import { type ClaimBudget, measuredClaimBudget } from '../provision/cache/claim-budget.ts';
+import { type ClaimBudget, measuredClaimBudget } from '../provision/cache/cached-claim.ts';
 import { type CapacityFamilies, capacityFamilies, type CapacitySetup } from './capacity.ts';
 import type { Config } from './config.ts';
 import type { Health } from '../run/health.ts';

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { type Informer, Tombstone } from '../kube/cache/informer.ts';
 import { type KubeObject, objectKey } from '../kube/kube-object.ts';
-import { ClaimWaits } from '../provision/claim/claim-waits.ts';
+import { ClaimWaits } from '../provision/waits.ts';
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
 
 /** The source of a clone, by `namespace/name`, all ReferenceGrants, or all Nodes and CSINodes. */

@@ -6,8 +6,11 @@ import {
   type ClaimProgress,
   type ClaimProgressParts,
   type DeliberateWait,
-} from './claim/claim-progress.ts';
-import type { LastErrors } from './claim/last-errors.ts';
+  releasedVolume,
+  type ReleasedVolume,
+  type ReleasedVolumeParts,
+} from './object-progress.ts';
+import type { LastErrors } from './last-errors.ts';
 import type { IntentRecord } from './intent-journal/intent-record.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
 import { type Intent, intentWait } from './intents/intent.ts';
@@ -15,10 +18,9 @@ import type { Intents } from './intents/intents.ts';
 import { uidIndex } from './cache/informers.ts';
 import { namesVolume } from './claim-fields.ts';
 import type { VolumeOwnership } from './volume-fields.ts';
-import type { RecentlySaved } from './volume/recently-saved.ts';
-import type { SharedStorage } from './volume/shared-storage.ts';
+import type { RecentlySaved } from './volume/save-volume.ts';
+import type { SharedStorage } from './volume/deletion-holds.ts';
 import type { VolumeStore } from './volume/volume-store.ts';
-import { releasedVolume, type ReleasedVolume, type ReleasedVolumeParts } from './volume/released-volume.ts';
 
 /** One queue of the controller. */
 export interface QueueStatus {

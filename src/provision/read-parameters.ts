@@ -1,8 +1,10 @@
-/** The parameters of a class, checked and typed. */
+/** The parameters of a class, checked and typed, and the class of a volume. */
 import { parseGoBool } from '../base/go-bool.ts';
 import { quantityBytes } from '../base/quantity.ts';
 import { shortValue } from '../base/short-value.ts';
-import type { StorageClass } from './objects.ts';
+import { NotFoundError } from '../kube/client/api-error.ts';
+import type { CallOptions, KubeClient } from '../kube/client/kube-client.ts';
+import { betaStorageClassKey, type PersistentVolume, type StorageClass, storageClasses } from './objects.ts';
 
 /** A parameter of a class that cannot be used. Thrown by `provision` it becomes an event on the claim. */
 export class ParameterError extends Error {
@@ -68,4 +70,28 @@ export function readParameters(
     boolean: (key) => parsed(key, parseGoBool),
     bytes: (key) => parsed(key, quantityBytes),
   };
+}
+
+/**
+ * The current class of a volume, read from the API server: for what `delete` decides by the class. It may have been recreated
+ * with other parameters since the volume was created.
+ *
+ * @throws {Error} when the volume names no class, or one that does not exist any more: then its parameters are
+ * unknown, and nothing should be deleted.
+ * @throws {ApiError} and {TransportError} when the class cannot be read.
+ */
+export async function classOfVolume(
+  client: KubeClient,
+  { metadata, spec }: Pick<PersistentVolume, 'metadata' | 'spec'>,
+  options: CallOptions = {},
+): Promise<StorageClass> {
+  const name = metadata.annotations?.[betaStorageClassKey] ?? spec.storageClassName ?? '';
+  if (name === '') throw new Error('volume has no storage class');
+  try {
+    return await client.get<StorageClass>(storageClasses, { name }, options);
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    const message = `StorageClass ${JSON.stringify(shortValue(name))} does not exist any more, and it decides what happens to the storage: recreate it`;
+    throw new Error(`${message} (${error.message})`, { cause: error });
+  }
 }

@@ -4,10 +4,10 @@
  */
 import type { ClaimDecision } from './claim-fields.ts';
 import type { StopReason } from './claim/attempt-steps.ts';
-import type { AttemptWait } from './claim/waiting-text.ts';
+import type { AttemptWait } from './last-errors.ts';
 import type { WaitReason } from './intents/intent.ts';
 import type { ProvisioningState } from './provisioner.ts';
-import type { ReleaseStep } from './volume/released-volume.ts';
+import type { ReleaseStep } from './object-progress.ts';
 
 /**
  * Who has the claim or the volume synced again.

@@ -1,21 +1,60 @@
 /** From watch events to keys in the queues: an object that needs no sync, as nearly all in a settled cluster, is neither queued nor remembered. */
 import { isDeepStrictEqual } from 'node:util';
 import { type HandlerRegistration, Tombstone } from '../kube/cache/informer.ts';
+import type { Lister } from '../kube/cache/lister.ts';
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
-import { claimUid, namesVolume, requestedProvisioner } from './claim-fields.ts';
-import type { ClaimTraces } from './claim/claim-traces.ts';
-import type { ClaimWaits } from './claim/claim-waits.ts';
-import { type ClaimReaders, isDecisiveChange } from './claim/decisive-change.ts';
-import type { DeletionTraces } from './volume/deletion-traces.ts';
+import { isPartialClaim, start } from './cache/cached-claim.ts';
 import type { ProvisionInformers } from './cache/informers.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
-import { finalizerUpkeep, isLeftUndone, ownerOf, shouldDelete, type VolumeOwnership } from './volume-fields.ts';
-import type { RecentlySaved } from './volume/recently-saved.ts';
-import type { SharedStorage } from './volume/shared-storage.ts';
+import { claimUid, className, namesVolume, requestedProvisioner } from './claim-fields.ts';
 import type { ClaimSyncer } from './claim/sync-claim.ts';
+import {
+  decisiveAnnotationKeys,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type StorageClass,
+} from './objects.ts';
+import type { Provisioner } from './provisioner.ts';
+import type { ClaimTraces, DeletionTraces } from './sync-traces.ts';
+import { finalizerUpkeep, isLeftUndone, ownerOf, shouldDelete, type VolumeOwnership } from './volume-fields.ts';
+import type { SharedStorage } from './volume/deletion-holds.ts';
+import type { RecentlySaved } from './volume/save-volume.ts';
 import type { VolumeSyncer } from './volume/sync-volume.ts';
+import type { ClaimWaits } from './waits.ts';
 
-export interface WatchHandlersOptions extends ProvisionInformers, Pick<ClaimReaders, 'provisioner'>, VolumeOwnership {
+interface ClaimReaders {
+  provisioner: Pick<Provisioner, 'claimAnnotations'>;
+  classes: Lister<StorageClass>;
+}
+
+/**
+ * Whether the next attempt for a claim may differ from the last one because of this change of the claim. Anyone who may
+ * write a claim can change its annotations many times a second, which must not cause as many calls to the backend.
+ */
+export function isDecisiveChange(
+  old: PersistentVolumeClaim,
+  claim: PersistentVolumeClaim,
+  { provisioner, classes }: ClaimReaders,
+): boolean {
+  const [before, after] = [old.metadata, claim.metadata];
+  if (before.deletionTimestamp !== after.deletionTimestamp || old.status?.phase !== claim.status?.phase) return true;
+  if (old.spec.volumeName !== claim.spec.volumeName) return true;
+  const differs = (key: string): boolean => startOf(before, key) !== startOf(after, key);
+  if (decisiveAnnotationKeys.some(differs)) return true;
+  // a form that lacks parts differs from a whole one; before the claim is bound nobody can change more of its spec
+  if (isPartialClaim(old) || isPartialClaim(claim)) return false;
+  if (!isDeepStrictEqual(old.spec, claim.spec)) return true;
+  if (provisioner.claimAnnotations === undefined)
+    return !isDeepStrictEqual([before.annotations, before.labels], [after.annotations, after.labels]);
+  const storageClass = classes.get(className(claim));
+  return storageClass !== undefined && provisioner.claimAnnotations(storageClass).some(differs);
+}
+
+function startOf({ annotations }: PersistentVolumeClaim['metadata'], key: string): string | undefined {
+  const value = annotations?.[key];
+  return value === undefined ? undefined : start(value);
+}
+
+interface WatchHandlersOptions extends ProvisionInformers, Pick<ClaimReaders, 'provisioner'>, VolumeOwnership {
   addFinalizer: boolean;
   claimQueue: WorkQueue;
   volumeQueue: WorkQueue;

@@ -11,7 +11,7 @@ import type { KubeObject, ObjectReference } from '../kube/kube-object.ts';
 import type { ProvisionInformers } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import type { ProvisionController } from '../provision/provision-controller.ts';
-import type { StorageIndex } from '../provision/volume/storage-index.ts';
+import type { StorageIndex } from '../provision/volume/storage-holders.ts';
 import type { Leading } from './election.ts';
 import type { Health, HealthCheck } from './health.ts';
 

@@ -12,11 +12,11 @@ import { KubeClient, maxFieldManagerLength } from '../kube/client/kube-client.ts
 import { workQueueMetrics } from '../kube/queue/work-queue-metrics.ts';
 import { addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { provisionInformers } from '../provision/cache/informers.ts';
-import { measuredClaimBudget } from '../provision/cache/claim-budget.ts';
+import { measuredClaimBudget } from '../provision/cache/cached-claim.ts';
 import { prometheusMetrics } from '../provision/controller-metrics.ts';
 import { ProvisionController } from '../provision/provision-controller.ts';
 import { ownsSourceOf } from '../provision/volume-fields.ts';
-import { StorageIndex, storageKeysOf } from '../provision/volume/storage-index.ts';
+import { StorageIndex, storageKeysOf } from '../provision/volume/storage-holders.ts';
 import { checkRunOptions, type RunProvisionerOptions } from './run-provisioner-options.ts';
 import { leadAndWork, type Leading } from './election.ts';
 import { startEndpoint } from './endpoint.ts';

@@ -4,9 +4,8 @@ import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import { gauge, type MetricRegistry } from '../../base/metrics.ts';
 import type { Cause } from '../../explain/causes/cause.ts';
 import { deletionMeaning } from '../../explain/causes/volume-deletion.ts';
-import type { ClaimProgress, ClaimStep } from '../../provision/claim/claim-progress.ts';
+import type { ClaimProgress, ClaimStep, ReleasedVolume, ReleaseStep } from '../../provision/object-progress.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
-import type { ReleasedVolume, ReleaseStep } from '../../provision/volume/released-volume.ts';
 
 /** Scrapes within this time share one count, in milliseconds: it goes through all claims and volumes. */
 const sharedMs = 10_000;

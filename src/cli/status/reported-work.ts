@@ -17,7 +17,7 @@ import {
   waitReasons,
 } from '../../diagnostics/status-page/status-report.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
-import type { ReleasedVolume } from '../../provision/volume/released-volume.ts';
+import type { ReleasedVolume } from '../../provision/object-progress.ts';
 
 /** Calls to the driver that have not ended, in the order in which they began. */
 export class CallsInFlight {

@@ -24,7 +24,7 @@ import type { Explanation } from '../../explain/explanation.ts';
 import type { ControllerMetrics } from '../../provision/controller-metrics.ts';
 import type { JournalMetrics } from '../../provision/intent-journal/journal-metrics.ts';
 import type { RequestObservation } from '../../kube/client/request.ts';
-import type { ClaimProgress } from '../../provision/claim/claim-progress.ts';
+import type { ClaimProgress } from '../../provision/object-progress.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
 import type { Health } from '../../run/health.ts';
 import type { Config } from '../config.ts';

@@ -1,10 +1,11 @@
-import type { KubeObject } from '../../kube/kube-object.ts';
+/** What the cache keeps of volumes, and of their storage: a number for each key, a few bytes where handles have hundreds. */
+import { fnv1a } from '../../base/text-hash.ts';
 import { markReduced } from '../../kube/cache/reduced-object.ts';
 import type { SharedValues } from '../../kube/cache/shared-values.ts';
-import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
+import type { KubeObject } from '../../kube/kube-object.ts';
 import { migratedToKey, type PersistentVolume, provisionedByKey } from '../objects.ts';
 import { namesProvisioner, type VolumeOwnership } from '../volume-fields.ts';
-import { keepStorageHashes, sameStorageHashes } from '../volume/storage-hash.ts';
+import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';
 
 /**
  * Makes the cached form of volumes. Only those whose storage we may have to delete are kept whole; the event that
@@ -97,4 +98,39 @@ export function sameVolume(old: PersistentVolume, volume: PersistentVolume): boo
     old.metadata.finalizers === volume.metadata.finalizers &&
     old.metadata.deletionTimestamp === volume.metadata.deletionTimestamp
   );
+}
+
+const hashes = Symbol('hashes of storage keys');
+
+/** A single number by itself, since most volumes have one key. */
+type Hashed = object & { [hashes]?: number | readonly number[] };
+
+/** 32 bits of a key, as a signed integer: V8 keeps those without an allocation. */
+export function storageHash(key: string): number {
+  return fnv1a(key);
+}
+
+/**
+ * Puts the hashes of the keys on a cached form, where JSON does not show them.
+ *
+ * @returns the same object.
+ */
+function keepStorageHashes<T extends object>(form: T, keys: readonly string[]): T {
+  const [first, ...others] = keys;
+  if (first === undefined) return form;
+  const kept = others.length === 0 ? storageHash(first) : keys.map(storageHash);
+  return Object.assign(form, { [hashes]: kept });
+}
+
+/** The hashes on a cached form: the index of the volumes by their storage. */
+export function storageHashes(volume: PersistentVolume): readonly number[] {
+  const kept = (volume as Hashed)[hashes];
+  if (kept === undefined) return [];
+  return typeof kept === 'number' ? [kept] : kept;
+}
+
+/** Whether two cached forms may be of the same storage, as far as the hashes tell. */
+function sameStorageHashes(one: PersistentVolume, other: PersistentVolume): boolean {
+  const [kept, others] = [(one as Hashed)[hashes], (other as Hashed)[hashes]];
+  return kept === others || String(kept) === String(others);
 }

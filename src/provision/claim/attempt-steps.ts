@@ -1,6 +1,13 @@
-import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+/** The steps of an attempt in which provisioners differ, how one may end, and the steps of those that are not `Recoverable`. */
+import { whenPermitted } from '../../base/permit.ts';
+import { claimUid } from '../claim-fields.ts';
+import type { Environment } from '../environment.ts';
 import type { Intent } from '../intents/intent.ts';
-import type { ProvisionError, ProvisionOptions } from '../provisioner.ts';
+import { attemptWait } from '../last-errors.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import type { Provisioner, ProvisionError, ProvisionOptions } from '../provisioner.ts';
+import { completeVolume, volumeTemplate } from '../volume-template.ts';
+import type { ClaimStates } from './claim-states.ts';
 
 /** How an attempt for a claim ends that has no volume to show. When the claim is synced next follows from it. */
 export type AttemptEnd = Stopped | Waiting | Failed;
@@ -35,6 +42,11 @@ export class Failed {
   constructor(error: unknown) {
     this.error = error;
   }
+}
+
+/** What an attempt ends with that was given up with this error. */
+export function endOf(error: unknown): Waiting | Failed {
+  return attemptWait(error) === undefined ? new Failed(error) : new Waiting(error as Error);
 }
 
 /**
@@ -106,4 +118,72 @@ export interface AttemptSteps {
   unsaved(claim: PersistentVolumeClaim, volume: PersistentVolume): void;
   /** There is no retry until the claim changes: it has its volume, wants none now, or its attempts have stopped or were given up. */
   ended(uid: string): void;
+}
+
+interface UnrecordedStepsOptions {
+  provisioner: Provisioner;
+  states: Pick<ClaimStates, 'of' | 'get'>;
+  addFinalizer: boolean;
+}
+
+/**
+ * The steps of a provisioner that is not `Recoverable`: `provision` is called with the current class and claim, and only this
+ * process knows what may be in progress.
+ */
+export class UnrecordedSteps implements AttemptSteps {
+  readonly #options: Environment & UnrecordedStepsOptions;
+
+  constructor(environment: Environment, options: UnrecordedStepsOptions) {
+    this.#options = { ...environment, ...options };
+  }
+
+  hasRecord(): boolean {
+    return false;
+  }
+
+  isInProgress(uid: string): boolean {
+    return this.keptClaim(uid) !== undefined;
+  }
+
+  keptClaim(uid: string): PersistentVolumeClaim | undefined {
+    return this.#options.states.get(uid)?.kept;
+  }
+
+  /** Never called, as there is no record. */
+  resume(): Promise<'nothing-to-do'> {
+    return Promise.resolve('nothing-to-do');
+  }
+
+  admit(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  async provision({ options }: Attempt, signal: AbortSignal): Promise<PersistentVolume> {
+    const { provisioner, permit, addFinalizer } = this.#options;
+    const made = await whenPermitted(permit, signal, () => provisioner.provision(options, { signal, permit }));
+    return completeVolume(made, volumeTemplate(options), { addFinalizer });
+  }
+
+  failed(claim: PersistentVolumeClaim, { infeasible, state }: ProvisionError): void {
+    if (!infeasible && state === 'in-background') this.#options.states.of(claimUid(claim)).kept = claim;
+    else if (infeasible || state !== 'no-change') this.#forget(claimUid(claim));
+  }
+
+  volumeIsGone(): void {
+    // nothing is deleted because of a record
+  }
+
+  /** Its name is taken by another volume: no retry would save it. */
+  unsaved(claim: PersistentVolumeClaim): void {
+    this.#forget(claimUid(claim));
+  }
+
+  ended(uid: string): void {
+    this.#forget(uid);
+  }
+
+  #forget(uid: string): void {
+    const state = this.#options.states.get(uid);
+    if (state !== undefined) state.kept = undefined;
+  }
 }

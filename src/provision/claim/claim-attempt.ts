@@ -8,7 +8,7 @@ import { objectKey } from '../../kube/kube-object.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { type Attempt, type AttemptEnd, type AttemptSteps, Failed, Stopped, Waiting } from './attempt-steps.ts';
+import { type Attempt, type AttemptEnd, type AttemptSteps, endOf, Failed, Stopped, Waiting } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
 import {
   claimDecision,
@@ -20,22 +20,18 @@ import {
   requestedProvisioner,
   selectedNode,
 } from '../claim-fields.ts';
-import type { ClaimWaits } from './claim-waits.ts';
+import type { ClaimWaits } from '../waits.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { failedReason } from '../event-reasons.ts';
-import { canBind, isReservedFor } from '../volume/existing-volume.ts';
-import type { InfeasibleClaims } from './infeasible-claims.ts';
+import { canBind, isReservedFor, storedVolume } from '../volume/stored-volume.ts';
+import type { InfeasibleClaims, MissingClasses, Rescheduler } from './claim-states.ts';
 import { uidIndex, unboundForIndex } from '../cache/informers.ts';
-import type { LastErrors } from './last-errors.ts';
-import type { MissingClasses } from './missing-classes.ts';
+import { attemptWait, type LastErrors } from '../last-errors.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
-import { handleFailure, toProvisionError } from './provision-failure.ts';
+import { handleFailure, toProvisionError } from './attempt-failure.ts';
 import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
-import type { Rescheduler } from './rescheduler.ts';
-import { storedVolume } from '../volume/stored-volume.ts';
-import { attemptWait, endOf } from './waiting-text.ts';
-import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
+import { VolumeAbandonedError } from '../intents/intent-index.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 import { claimWakes } from '../wakes.ts';
 
@@ -192,7 +188,7 @@ export class ClaimAttempt {
       logger[level]({ claim: objectKey(claim), reason: decision.reason }, 'Not provisioning the claim now');
       if (decision.reason !== 'class-missing') return undefined;
       metrics.provisionFailed(metricLabels(claim));
-      return missingClasses.report(claim, decision.className);
+      return new Failed(missingClasses.report(claim, decision.className));
     } catch (error) {
       metrics.provisionFailed(metricLabels(claim));
       throw error;

@@ -1,22 +1,17 @@
 /** Whether the claim of an open intent has its volume already. */
+import { VolumePendingDeletionError } from '../last-errors.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Recorder } from '../../kube/events/recorder.ts';
-import { existingWhole, isReservedFor } from '../volume/existing-volume.ts';
-import type { ClaimWaits } from './claim-waits.ts';
+import { existingWhole, isReservedFor, storedVolume } from '../volume/stored-volume.ts';
+import type { ClaimWaits } from '../waits.ts';
 import type { Intent } from '../intents/intent.ts';
 import { mayExist } from '../intents/intent-state.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
-import { reportStuck } from './note-failure.ts';
+import { reportStuck } from './attempt-failure.ts';
 import type { Recoverable } from '../recoverable.ts';
 import type { RevokeQueue } from '../revoke/revoke-queue.ts';
-import { storedVolume } from '../volume/stored-volume.ts';
-
-/** The PersistentVolume that has the name is pending deletion: the claim waits for it. */
-export class VolumePendingDeletionError extends Error {
-  override readonly name = 'VolumePendingDeletionError';
-}
 
 export interface ServedIntentOptions {
   provisioner: Pick<Recoverable, 'isElsewhere'>;

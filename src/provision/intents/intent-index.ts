@@ -1,5 +1,8 @@
-import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
+/** The intents that are open, or were closed a moment ago, by claim and by the name of the volume. */
+import type { Clock } from '../../base/clock.ts';
 import { type IntentRecord, isUnproved, noRecords } from '../intent-journal/intent-record.ts';
+import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
+import { ProvisionError } from '../provisioner.ts';
 import type { Intent } from './intent.ts';
 
 /** The volume's name is in use by the intent of another claim. */
@@ -94,5 +97,46 @@ export class IntentIndex {
       if (createdAtMs < oldestMs) oldestMs = createdAtMs;
     }
     return oldestMs === Infinity ? undefined : oldestMs;
+  }
+}
+
+/** Longer than the journal lets a removed record wait for its write, in milliseconds. */
+const lifeMs = 120_000;
+
+/** Names of volumes whose intents were closed lately, with the claims that they were for: their records may not be removed yet. */
+export class RecentlyClosed {
+  readonly #clock: Clock;
+  /** In the order in which they were closed. */
+  readonly #names = new Map<string, { uid: string; atMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(name: string, uid: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#names.delete(name);
+    this.#names.set(name, { uid, atMs: nowMs });
+    for (const [each, { atMs }] of this.#names) {
+      if (nowMs - atMs < lifeMs) break;
+      this.#names.delete(each);
+    }
+  }
+
+  /** The claim that had the name last. */
+  uidOf(name: string): string | undefined {
+    return this.#names.get(name)?.uid;
+  }
+
+  /** The record of the claim that had the name is removed. */
+  forget(name: string): void {
+    this.#names.delete(name);
+  }
+}
+
+/** This process sends nothing for the volume any more: its record is closed or another process's, or its claim is served or gone. */
+export class VolumeAbandonedError extends ProvisionError {
+  constructor(volumeName: string, why: string) {
+    super(`volume ${JSON.stringify(volumeName)} is not worked on here any more: ${why}`, { state: 'no-change' });
   }
 }

@@ -13,7 +13,7 @@ import {
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
 import type { IntentRecord, StuckReason } from '../intent-journal/intent-record.ts';
 import type { BackendProgress, Planned } from '../recoverable.ts';
-import { RecentlyClosed } from './recently-closed.ts';
+import { IntentIndex, RecentlyClosed, VolumeAbandonedError } from './intent-index.ts';
 import { type Calls, callsEndMs, noCalls, type Time } from './earlier-requests.ts';
 import {
   foundIntent,
@@ -25,7 +25,6 @@ import {
   waitReason,
   waitReasons,
 } from './intent.ts';
-import { IntentIndex } from './intent-index.ts';
 import {
   begunOf,
   type IntentEvent,
@@ -37,8 +36,7 @@ import {
   quietAtMs,
   quietInMs,
 } from './intent-state.ts';
-import { VolumeAbandonedError } from '../volume/volume-abandoned-error.ts';
-import type { VolumeLog } from '../revoke/volume-log.ts';
+import type { VolumeLog } from '../cache/volume-log.ts';
 
 export interface IntentsOptions {
   /** `ClusterJournal`, or `noJournal`. */

@@ -5,8 +5,16 @@ import { Slots } from '../../base/slots.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { claimReference, type ClaimWish } from '../claim-fields.ts';
-import { type DeletionGuard, ReportOnlyError, TooEarlyError, WantedAgainError } from './deletion-guard.ts';
-import { ProofPendingError, UnprovedError, VolumeExistsError, VolumeSeenError } from './deletion-proof.ts';
+import {
+  type DeletionGuard,
+  ProofPendingError,
+  ReportOnlyError,
+  TooEarlyError,
+  UnprovedError,
+  VolumeExistsError,
+  VolumeSeenError,
+  WantedAgainError,
+} from './deletion-guard.ts';
 import { failedReason } from '../event-reasons.ts';
 import { isUnproved } from '../intent-journal/intent-record.ts';
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
@@ -30,8 +38,8 @@ import { ProvisionError } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
 import { storedVolume, wholeVolume } from '../volume/stored-volume.ts';
 import { type RevokeQueue, revokePauses } from './revoke-queue.ts';
-import type { SeenVolume } from './volume-log.ts';
-import { NotReachedError } from './volume-log-reader.ts';
+import type { SeenVolume } from '../cache/volume-log.ts';
+import { NotReachedError } from '../cache/volume-log-reader.ts';
 import { type RunOptions, runWorkers } from '../run-workers.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
 

@@ -1,16 +1,16 @@
 /** Saves one PersistentVolume, with one request that creates it. `VolumeStore` repeats that. */
+import type { Clock } from '../../base/clock.ts';
 import type { Permit } from '../../base/permit.ts';
-import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
+import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import { claimReference } from '../claim-fields.ts';
-import { failedReason, succeededReason } from '../event-reasons.ts';
-import type { Intent } from '../intents/intent.ts';
 import type { Environment } from '../environment.ts';
-import { VolumeAbandonedError } from './volume-abandoned-error.ts';
+import { failedReason, succeededReason } from '../event-reasons.ts';
+import { VolumeAbandonedError } from '../intents/intent-index.ts';
+import type { Intent } from '../intents/intent.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
-import type { RecentlySaved } from './recently-saved.ts';
 import {
   checkStored,
   ClassDroppedError,
@@ -69,7 +69,7 @@ export interface SaveParts extends Pick<Environment, 'client' | 'recorder' | 'me
 }
 
 /** One attempt to save a volume. */
-export interface SaveCall {
+interface SaveCall {
   signal: AbortSignal;
   /** Called before the request that creates it. */
   onSend: () => void;
@@ -119,7 +119,7 @@ export async function savePersistentVolume(parts: SaveParts, volume: PersistentV
 }
 
 /** To be called as soon as the API server has the volume, and before `SaveHooks.saved`. */
-export function rememberUntilCached(
+function rememberUntilCached(
   { volumes, recentlySaved }: Pick<SaveParts, 'volumes' | 'recentlySaved'>,
   { metadata: { name } }: PersistentVolume,
 ): void {
@@ -179,4 +179,42 @@ export function reportSuccess({ recorder }: SaveParts, claim: PersistentVolumeCl
     succeededReason,
     `Successfully provisioned volume ${volume.metadata.name}`,
   );
+}
+
+/** How long a saved volume may take to reach the cache, in milliseconds. */
+const lifeDefaultMs = 60_000;
+
+/**
+ * Volumes that were saved and that the cache may not show yet, by their names or by the UIDs of their claims. Without it the
+ * next event of the claim would provision it a second time.
+ */
+export class RecentlySaved {
+  readonly #clock: Clock;
+  readonly #lifeMs: number;
+  readonly #untilMs = new Map<string, number>();
+
+  /** @param options.lifeMs - how long one is remembered, in milliseconds. Default 60,000. */
+  constructor(options: { clock: Clock; lifeMs?: number }) {
+    this.#clock = options.clock;
+    this.#lifeMs = options.lifeMs ?? lifeDefaultMs;
+  }
+
+  add(key: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [each, untilMs] of this.#untilMs) {
+      if (untilMs > nowMs) break; // they are in the order of time
+      this.#untilMs.delete(each);
+    }
+    this.#untilMs.delete(key);
+    this.#untilMs.set(key, nowMs + this.#lifeMs);
+  }
+
+  /** The cache shows the volume, or has seen its deletion. */
+  delete(key: string): void {
+    this.#untilMs.delete(key);
+  }
+
+  has(key: string): boolean {
+    return (this.#untilMs.get(key) ?? -Infinity) > this.#clock.monotonicMs();
+  }
 }

@@ -1,8 +1,17 @@
+/** Volumes as the API server has them, and what they have in common with new ones. */
+import { quantityBytes } from '../../base/quantity.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { isReduced } from '../../kube/cache/reduced-object.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { ObjectReference } from '../../kube/kube-object.ts';
-import { type PersistentVolume, persistentVolumes, type PersistentVolumeSpec, type VolumeSources } from '../objects.ts';
+import { claimReference } from '../claim-fields.ts';
+import {
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  persistentVolumes,
+  type PersistentVolumeSpec,
+  type VolumeSources,
+} from '../objects.ts';
 
 /** The name of a new volume is taken by a volume of another claim, or of other storage. */
 export class VolumeTakenError extends Error {
@@ -104,7 +113,7 @@ export function madeElsewhere({ metadata: { name } }: PersistentVolume): VolumeT
  * Whether a volume's claim reference names this claim: by UID; that of a volume which an administrator reserved by hand
  * names no UID (Kubernetes, "Reserving a PersistentVolume").
  */
-export function isReserved(reference: ObjectReference | undefined, claim: ObjectReference | undefined): boolean {
+function isReserved(reference: ObjectReference | undefined, claim: ObjectReference | undefined): boolean {
   if ((reference?.uid ?? '') !== '') return reference?.uid === claim?.uid;
   return reference !== undefined && reference.namespace === claim?.namespace && reference.name === claim?.name;
 }
@@ -133,4 +142,50 @@ function storageText(spec: PersistentVolumeSpec, kind: keyof VolumeSources): str
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/**
+ * Whether a volume that exists already is reserved for the claim. One whose cached form lacks the reference is read
+ * live.
+ *
+ * @param options.byUid - one that an administrator reserved, by the claim's name alone, does not count. Default false.
+ * @throws {ApiError} and {TransportError} when it cannot be read, {Error} when the API server has none: then the claim is to be
+ * tried again.
+ */
+export async function isReservedFor(
+  claim: PersistentVolumeClaim,
+  volume: PersistentVolume,
+  { client, signal, byUid = false }: { client: KubeClient; signal: AbortSignal; byUid?: boolean },
+): Promise<boolean> {
+  const reference = (await existingWhole(client, volume, signal)).spec.claimRef;
+  if (byUid && (reference?.uid ?? '') === '') return false;
+  return isReserved(reference, claimReference(claim));
+}
+
+/**
+ * As `wholeVolume`, for a volume that exists.
+ *
+ * @throws {ApiError} and {TransportError} when it cannot be read, {Error} when the API server has none.
+ */
+export async function existingWhole(
+  client: KubeClient,
+  volume: PersistentVolume,
+  signal: AbortSignal,
+): Promise<PersistentVolume> {
+  const whole = await wholeVolume(client, volume, signal);
+  if (whole !== undefined) return whole;
+  throw new Error(`PersistentVolume ${JSON.stringify(volume.metadata.name)} is gone, and still in the cache`);
+}
+
+/**
+ * Whether kube-controller-manager would bind the claim to this volume, which is reserved for it: size, volume mode, access modes
+ * and attributes class.
+ */
+export function canBind({ spec: wanted }: PersistentVolumeClaim, { spec }: PersistentVolume): boolean {
+  return (
+    quantityBytes(spec.capacity?.['storage'] ?? 0) >= quantityBytes(wanted.resources?.requests?.['storage'] ?? 0) &&
+    (spec.volumeMode ?? 'Filesystem') === (wanted.volumeMode ?? 'Filesystem') &&
+    (wanted.accessModes ?? []).every((mode) => spec.accessModes?.includes(mode)) &&
+    (spec.volumeAttributesClassName ?? '') === (wanted.volumeAttributesClassName ?? '')
+  );
 }

@@ -5,10 +5,10 @@ import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
 import { failedRequestOf, isRejection } from '../../kube/client/failed-request.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Intents } from '../intents/intents.ts';
-import type { LastErrors } from '../claim/last-errors.ts';
+import type { LastErrors } from '../last-errors.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
-import { CacheFreshness, maxStalenessMs } from './cache-freshness.ts';
-import type { DeletionTraces } from './deletion-traces.ts';
+import { CacheFreshness, maxStalenessMs, type QuietVolumes, type SharedStorage } from './deletion-holds.ts';
+import type { DeletionTraces } from '../sync-traces.ts';
 import { causeAnnotation, deletionPostponedReason, deletionWaitingReason } from '../event-reasons.ts';
 import { type PersistentVolume, persistentVolumes, volumeFinalizer } from '../objects.ts';
 import {
@@ -27,8 +27,6 @@ import type { ProvisionObserver } from '../provision-observer.ts';
 import { IgnoredError, type Provisioner, VolumeInUseError } from '../provisioner.ts';
 import type { Recoverable } from '../recoverable.ts';
 import type { SyncEnd } from '../run-workers.ts';
-import type { SharedStorage } from './shared-storage.ts';
-import type { QuietVolumes } from './quiet-volumes.ts';
 import { storedVolume } from './stored-volume.ts';
 
 export interface VolumeSyncerOptions extends VolumeOwnership {

@@ -1,20 +1,26 @@
 /** Saves new volumes to the API server: once while the worker waits, then in the background until it succeeds. */
-import type { Environment } from '../environment.ts';
 import { TaskGroup } from '../../base/task-group.ts';
-import { ForbiddenError, isRefusal } from '../../kube/client/api-error.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
+import {
+  ApiError,
+  ConflictError,
+  ForbiddenError,
+  isRefusal,
+  NotFoundError,
+  TooManyRequestsError,
+} from '../../kube/client/api-error.ts';
+import { objectKey } from '../../kube/kube-object.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { objectKey } from '../../kube/kube-object.ts';
 import { uidIndex } from '../cache/informers.ts';
 import { claimReference, claimUid } from '../claim-fields.ts';
+import type { Environment } from '../environment.ts';
 import { causeAnnotation, failedReason } from '../event-reasons.ts';
-import { VolumeAbandonedError } from './volume-abandoned-error.ts';
+import { VolumeAbandonedError } from '../intents/intent-index.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
-import { isReportedSoon } from './failed-write.ts';
-import { reportSuccess, reportTaken, saveFailure, savePersistentVolume, type SaveParts } from './save-volume.ts';
+import { reportSuccess, reportTaken, saveFailure, type SaveParts, savePersistentVolume } from './save-volume.ts';
+import type { UnwantedStorage } from './storage-holders.ts';
 import { ClassDroppedError, storageName, VolumeTakenError } from './stored-volume.ts';
-import type { UnwantedStorage } from './unwanted-storage.ts';
 
 /** Workers of the store, whatever the number of the controller's own. */
 const storeWorkers = 4;
@@ -27,7 +33,7 @@ const passingTries = 5;
 /** An API server that is overloaded or away is recorded on the claim after so many tries, 40 s. */
 const awayTries = 13;
 
-export interface VolumeStoreOptions extends Omit<SaveParts, keyof Environment> {
+interface VolumeStoreOptions extends Omit<SaveParts, keyof Environment> {
   queue: WorkQueue;
   claims: Pick<Lister<PersistentVolumeClaim>, 'byIndex'>;
   /** Undefined for a `Recoverable` provisioner, whose revoker deletes what no claim wants. */
@@ -328,4 +334,17 @@ export class VolumeStore {
     const [claim, ...others] = this.#options.claims.byIndex(uidIndex, spec.claimRef?.uid ?? '');
     return others.length === 0 ? claim : undefined;
   }
+}
+
+/** The server, or a proxy before it, is overloaded or away. */
+const unavailable: ReadonlySet<number> = new Set([503, 504]);
+
+/**
+ * Whether a write failed for a reason that users should soon read in an event, such as a missing permission, an admission
+ * policy, a webhook that does not respond, or another failure of the API server (500); not an overload, a conflict, or an object that is gone.
+ */
+function isReportedSoon(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError) || unavailable.has(error.code)) return false;
+  const isConflict = error instanceof ConflictError && error.request.verb !== 'create'; // a new object conflicts with none
+  return !(isConflict || error instanceof NotFoundError || error instanceof TooManyRequestsError);
 }

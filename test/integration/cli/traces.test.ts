@@ -4,7 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { startOtlpTraces } from '../../../src/cli/traces/otlp-traces.ts';
-import { ClaimTraces } from '../../../src/provision/claim/claim-traces.ts';
+import { ClaimTraces } from '../../../src/provision/sync-traces.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';

@@ -9,7 +9,7 @@ import { provisionInformers } from '../../../src/provision/cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
 import { ProvisionController } from '../../../src/provision/provision-controller.ts';
 import type { ProvisionControllerOptions } from '../../../src/provision/provision-controller-options.ts';
-import { storageKeysOf } from '../../../src/provision/volume/storage-index.ts';
+import { storageKeysOf } from '../../../src/provision/volume/storage-holders.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultRule, InjectedFault } from '../../../sandbox/api/faults.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../../src/base/logger.ts';
-import { isPartialClaim } from '../../../../src/provision/cache/cached-claim.ts';
-import { ClaimBudget } from '../../../../src/provision/cache/claim-budget.ts';
+import { ClaimBudget, isPartialClaim } from '../../../../src/provision/cache/cached-claim.ts';
 import { provisionInformers } from '../../../../src/provision/cache/informers.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { annotation, Rig } from '../rig.ts';

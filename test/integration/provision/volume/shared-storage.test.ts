@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PersistentVolume } from '../../../../src/provision/objects.ts';
-import { storageHash } from '../../../../src/provision/volume/storage-hash.ts';
+import { storageHash } from '../../../../src/provision/cache/cached-volume.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { annotation, F, pvProtection, resource, Rig, type RigOptions, type VolumeSketch } from '../rig.ts';
 

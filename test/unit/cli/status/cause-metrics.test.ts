@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRegistry } from '../../../../src/base/metrics.ts';
 import { CauseMetrics } from '../../../../src/cli/status/cause-metrics.ts';
-import type { ClaimProgress } from '../../../../src/provision/claim/claim-progress.ts';
-import type { ReleasedVolume } from '../../../../src/provision/volume/released-volume.ts';
+import type { ClaimProgress, ReleasedVolume } from '../../../../src/provision/object-progress.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 
 /** When the manual clock begins. */

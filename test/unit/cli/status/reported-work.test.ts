@@ -7,7 +7,7 @@ import {
   releasedVolumes,
 } from '../../../../src/cli/status/reported-work.ts';
 import type { OpenIntent } from '../../../../src/provision/controller-status.ts';
-import type { ReleasedVolume } from '../../../../src/provision/volume/released-volume.ts';
+import type { ReleasedVolume } from '../../../../src/provision/object-progress.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 
 const volume = (number: number, changes: Partial<ReleasedVolume> = {}): ReleasedVolume => ({

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
-import { sameVolume, volumeTransform } from '../../../../src/provision/cache/cached-volume.ts';
+import {
+  sameVolume,
+  storageHash,
+  storageHashes,
+  volumeTransform,
+} from '../../../../src/provision/cache/cached-volume.ts';
 import type { PersistentVolume } from '../../../../src/provision/objects.ts';
 import { finalizerUpkeep, namesProvisioner, shouldDelete } from '../../../../src/provision/volume-fields.ts';
-import { storageHash, storageHashes } from '../../../../src/provision/volume/storage-hash.ts';
 import { F, isKnownProvisioner, makeVolume } from '../claims-and-volumes.ts';
 
 const transform = volumeTransform({ shared: new SharedValues(), isKnownProvisioner });
@@ -173,4 +177,18 @@ describe('whether a change of a volume wakes anybody', () => {
       assert.equal(sameVolume(old, now), same);
     });
   }
+});
+
+describe('the hash of a storage key', () => {
+  test('is a signed integer of 32 bits', () => {
+    for (const key of ['', 'h', 'vol-0123456789abcdef', 'h/é/日本', 'x'.repeat(10_000)]) {
+      assert.equal(storageHash(key), storageHash(key) | 0, key);
+    }
+  });
+
+  test('is the same for the same key, and seldom for two', () => {
+    const keys = Array.from({ length: 20_000 }, (_, number) => `vol-${number.toString(16).padStart(17, '0')}`);
+    assert.equal(storageHash(keys[7]!), storageHash(`vol-${'7'.padStart(17, '0')}`));
+    assert.ok(new Set(keys.map(storageHash)).size > 19_990);
+  });
 });

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isReduced } from '../../../../src/kube/cache/reduced-object.ts';
 import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
-import { claimTransform } from '../../../../src/provision/cache/cached-claim.ts';
+import { claimTransform, sameButVersion } from '../../../../src/provision/cache/cached-claim.ts';
 import { volumeTransform } from '../../../../src/provision/cache/cached-volume.ts';
 import { type KeptFields, keptParts } from '../../../../src/provision/cache/kept-fields.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
-import { sameButVersion } from '../../../../src/provision/cache/same-but-version.ts';
 import { isKnownProvisioner, makeClaim, makeVolume, type Metadata } from '../claims-and-volumes.ts';
 
 const by = 'pv.kubernetes.io/provisioned-by';

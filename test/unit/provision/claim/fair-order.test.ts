@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { ClaimTurns, type Flow } from '../../../../src/provision/claim/claim-turns.ts';
-import { FairOrder } from '../../../../src/provision/claim/fair-order.ts';
+import { ClaimTurns, FairOrder, type Flow } from '../../../../src/provision/claim/fair-order.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 
 /** Keys are `namespace/class/name`; those with failed attempts are in `failed`. */

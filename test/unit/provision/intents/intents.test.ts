@@ -22,7 +22,7 @@ import {
 import { Intents } from '../../../../src/provision/intents/intents.ts';
 import { NameInUseError } from '../../../../src/provision/intents/intent-index.ts';
 import type { BackendProgress } from '../../../../src/provision/recoverable.ts';
-import { VolumeLog } from '../../../../src/provision/revoke/volume-log.ts';
+import { VolumeLog } from '../../../../src/provision/cache/volume-log.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
 
