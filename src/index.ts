@@ -51,7 +51,7 @@ export type { ReleasedVolume, ReleaseStep } from './provision/object-progress.ts
 export type { Span, SpanAttributes, Tracer } from './base/tracing.ts';
 export type { RunOptions } from './provision/run-workers.ts';
 export type { ProvisionControllerOptions } from './provision/provision-controller-options.ts';
-export type { ProvisionObserver } from './provision/provision-observer.ts';
+export type { ProvisionObserver } from './provision/provision-controller-options.ts';
 export {
   type Evidence,
   IgnoredError,

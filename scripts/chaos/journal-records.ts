@@ -1,7 +1,7 @@
 import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { KubeObject } from '../../src/kube/kube-object.ts';
 import { leases } from '../../src/kube/election/lease-record.ts';
-import type { IntentRecord } from '../../src/provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../../src/provision/intent-journal/intent-journal.ts';
 import type { OpenRecord } from './count.ts';
 
 const prefix = 'csi-provisioner.journal/';

@@ -1,4 +1,4 @@
-import { isUnproved } from '../provision/intent-journal/intent-record.ts';
+import { isUnproved } from '../provision/intent-journal/intent-journal.ts';
 import { isNameUnique } from '../provision/revoke/deletion-guard.ts';
 import type { Finding } from './finding.ts';
 import type { IndexedRecord } from './record-index.ts';

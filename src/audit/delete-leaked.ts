@@ -1,7 +1,7 @@
 /** Deletes what a stuck record names, never a volume that may be in use. */
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
-import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../provision/intent-journal/intent-journal.ts';
 import { claimWish } from '../provision/claim-fields.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';
 import { discardRecord } from '../provision/intent-journal/edit-journal.ts';

@@ -4,7 +4,7 @@ import { recordedPlan } from '../csi/create/recorded-plan.ts';
 import { readSecret } from '../csi/secrets/read-secret.ts';
 import { secretReference } from '../csi/secrets/secret-reference.ts';
 import { NotFoundError } from '../kube/client/api-error.ts';
-import type { IntentRecord } from '../provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../provision/intent-journal/intent-journal.ts';
 import { type SecretReference, type StorageClass, storageClasses } from '../provision/objects.ts';
 import { ProvisionError } from '../provision/provisioner.ts';
 import { NotDeletableError } from './deletable-record.ts';

@@ -1,5 +1,5 @@
 import { compareBytes } from '../base/compare-bytes.ts';
-import type { StuckReason } from '../provision/intent-journal/intent-record.ts';
+import type { StuckReason } from '../provision/intent-journal/intent-journal.ts';
 
 /**
  * What an audit says about one volume or record, the worst first.

@@ -1,6 +1,6 @@
 import type { Logger } from '../base/logger.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
-import type { ProvisionObserver } from '../provision/provision-observer.ts';
+import type { ProvisionObserver } from '../provision/provision-controller-options.ts';
 import type { CapacityController } from './capacity-controller.ts';
 import { segmentOfTerm } from './segment.ts';
 

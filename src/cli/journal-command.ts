@@ -17,7 +17,7 @@ import {
   moveRecord,
   readSilentJournal,
 } from '../provision/intent-journal/edit-journal.ts';
-import type { IntentPhase, StuckReason } from '../provision/intent-journal/intent-record.ts';
+import type { IntentPhase, StuckReason } from '../provision/intent-journal/intent-journal.ts';
 import {
   isStuck,
   type ReadJournal,

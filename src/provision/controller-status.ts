@@ -1,6 +1,12 @@
 import type { Clock } from '../base/clock.ts';
 import type { Lister } from '../kube/cache/lister.ts';
 import type { KeyState, WorkQueue } from '../kube/queue/work-queue.ts';
+import { uidIndex } from './cache/informers.ts';
+import { namesVolume } from './claim-fields.ts';
+import type { IntentRecord } from './intent-journal/intent-journal.ts';
+import { type Intent, intentWait } from './intents/intent.ts';
+import type { Intents } from './intents/intents.ts';
+import type { LastErrors } from './last-errors.ts';
 import {
   claimProgress,
   type ClaimProgress,
@@ -10,16 +16,10 @@ import {
   type ReleasedVolume,
   type ReleasedVolumeParts,
 } from './object-progress.ts';
-import type { LastErrors } from './last-errors.ts';
-import type { IntentRecord } from './intent-journal/intent-record.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from './objects.ts';
-import { type Intent, intentWait } from './intents/intent.ts';
-import type { Intents } from './intents/intents.ts';
-import { uidIndex } from './cache/informers.ts';
-import { namesVolume } from './claim-fields.ts';
 import type { VolumeOwnership } from './volume-fields.ts';
-import type { RecentlySaved } from './volume/save-volume.ts';
 import type { SharedStorage } from './volume/deletion-holds.ts';
+import type { RecentlySaved } from './volume/save-volume.ts';
 import type { VolumeStore } from './volume/volume-store.ts';
 
 /** One queue of the controller. */

@@ -6,13 +6,12 @@ import { hostname } from 'node:os';
 import { v4 as uuid } from 'uuid';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import { TaskGroup } from '../base/task-group.ts';
-import type { Recorder } from '../kube/events/recorder.ts';
 import { waitForSync } from '../kube/cache/wait-for-sync.ts';
-import { checkControllerOptions } from './check-options.ts';
+import type { Recorder } from '../kube/events/recorder.ts';
 import { type ControllerParts, defaultWorkers, makeControllerParts } from './controller-parts.ts';
-import { needsSource } from './intents/intent-state.ts';
 import type { ControllerStatus } from './controller-status.ts';
-import type { ProvisionControllerOptions } from './provision-controller-options.ts';
+import { needsSource } from './intents/intent-state.ts';
+import { checkControllerOptions, type ProvisionControllerOptions } from './provision-controller-options.ts';
 import { isRecoverable, type Plan } from './recoverable.ts';
 import { type RunOptions, runWorkers } from './run-workers.ts';
 

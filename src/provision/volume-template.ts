@@ -1,6 +1,6 @@
 /** What a PersistentVolume is made of: by its provisioner, its claim and its class. */
 import { claimReference, className } from './claim-fields.ts';
-import type { VolumeTemplate } from './intent-journal/intent-record.ts';
+import type { VolumeTemplate } from './intent-journal/intent-journal.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeSpec,

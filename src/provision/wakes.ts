@@ -4,10 +4,10 @@
  */
 import type { ClaimDecision } from './claim-fields.ts';
 import type { StopReason } from './claim/attempt-steps.ts';
-import type { AttemptWait } from './last-errors.ts';
 import type { WaitReason } from './intents/intent.ts';
-import type { ProvisioningState } from './provisioner.ts';
+import type { AttemptWait } from './last-errors.ts';
 import type { ReleaseStep } from './object-progress.ts';
+import type { ProvisioningState } from './provisioner.ts';
 
 /**
  * Who has the claim or the volume synced again.
@@ -20,7 +20,7 @@ import type { ReleaseStep } from './object-progress.ts';
  * - `backend`: `retryFailed`, when the driver has reconnected.
  * - `timer`: the time is known. `back-off`: nothing can be watched, and it is tried again after a pause that has a maximum.
  */
-export type Waker =
+type Waker =
   'own' | 'class' | 'volume' | 'name' | 'volumes' | 'record' | 'provisioner' | 'backend' | 'timer' | 'back-off';
 
 export interface Wake {

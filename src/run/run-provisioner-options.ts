@@ -12,9 +12,12 @@ import {
   text,
 } from '../base/option-rules.ts';
 import type { ConnectOptions } from '../kube/client/connect.ts';
-import { checkOptionValues } from '../provision/check-options.ts';
-import { checkProvisioner, checkProvisionerName } from '../provision/check-provisioner.ts';
-import type { ProvisionControllerOptions } from '../provision/provision-controller-options.ts';
+import {
+  checkOptionValues,
+  checkProvisioner,
+  checkProvisionerName,
+  type ProvisionControllerOptions,
+} from '../provision/provision-controller-options.ts';
 import type { ProvisionController } from '../provision/provision-controller.ts';
 import type { Provisioner } from '../provision/provisioner.ts';
 import type { Recoverable } from '../provision/recoverable.ts';

@@ -1,10 +1,10 @@
 /** The steps of an attempt in which provisioners differ, how one may end, and the steps of those that are not `Recoverable`. */
 import { whenPermitted } from '../../base/permit.ts';
 import { claimUid } from '../claim-fields.ts';
-import type { Environment } from '../environment.ts';
 import type { Intent } from '../intents/intent.ts';
 import { attemptWait } from '../last-errors.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import type { Environment } from '../provision-controller-options.ts';
 import type { Provisioner, ProvisionError, ProvisionOptions } from '../provisioner.ts';
 import { completeVolume, volumeTemplate } from '../volume-template.ts';
 import type { ClaimStates } from './claim-states.ts';

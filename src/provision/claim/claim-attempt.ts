@@ -2,14 +2,13 @@
  * One attempt for a claim: decide, admit, provision, save. How it provisions depends on the provisioner: for a `Recoverable` one it plans,
  * records and creates, in `recorded-steps.ts`.
  */
-import type { Environment } from '../environment.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { objectKey } from '../../kube/kube-object.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
+import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { type Attempt, type AttemptEnd, type AttemptSteps, endOf, Failed, Stopped, Waiting } from './attempt-steps.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';
+import { uidIndex, unboundForIndex } from '../cache/informers.ts';
 import {
   claimDecision,
   claimReference,
@@ -20,22 +19,22 @@ import {
   requestedProvisioner,
   selectedNode,
 } from '../claim-fields.ts';
-import type { ClaimWaits } from '../waits.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { failedReason } from '../event-reasons.ts';
-import { canBind, isReservedFor, storedVolume } from '../volume/stored-volume.ts';
-import type { InfeasibleClaims, MissingClasses, Rescheduler } from './claim-states.ts';
-import { uidIndex, unboundForIndex } from '../cache/informers.ts';
+import { VolumeAbandonedError } from '../intents/intent-index.ts';
 import { attemptWait, type LastErrors } from '../last-errors.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
-import { handleFailure, toProvisionError } from './attempt-failure.ts';
-import type { ProvisionObserver } from '../provision-observer.ts';
+import type { Environment, ProvisionObserver } from '../provision-controller-options.ts';
 import { IgnoredError, type Provisioner, type ProvisionOptions } from '../provisioner.ts';
-import { VolumeAbandonedError } from '../intents/intent-index.ts';
+import { canBind, isReservedFor, storedVolume } from '../volume/stored-volume.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
+import type { ClaimWaits } from '../waits.ts';
 import { claimWakes } from '../wakes.ts';
+import { handleFailure, toProvisionError } from './attempt-failure.ts';
+import { type Attempt, type AttemptEnd, type AttemptSteps, endOf, Failed, Stopped, Waiting } from './attempt-steps.ts';
+import type { InfeasibleClaims, MissingClasses, Rescheduler } from './claim-states.ts';
 
-export interface ClaimAttemptOptions {
+interface ClaimAttemptOptions {
   provisionerName: string;
   isKnownProvisioner: (name: string) => boolean;
   /** In the sidecar the `CsiProvisioner`. */

@@ -2,54 +2,41 @@
  * The steps of a `Recoverable` provisioner: plan, record and create. The plan is recorded before the backend is called, and fulfilled
  * as often as needed.
  */
-import type { Environment } from '../environment.ts';
 import { whenPermitted, withRecheck } from '../../base/permit.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
-import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
 import { nodeName } from '../cache/cached-claim.ts';
-import { claimReference, claimUid, claimWish, selectedNode } from '../claim-fields.ts';
-import type { ClaimWaits } from '../waits.ts';
-import { completeVolume, volumeTemplate } from '../volume-template.ts';
-import type { DeletionGuard } from '../revoke/deletion-guard.ts';
-import { waitingReason } from '../event-reasons.ts';
 import { uidIndex } from '../cache/informers.ts';
-import type { IntentRecord, VolumeTemplate } from '../intent-journal/intent-record.ts';
+import { claimReference, claimUid } from '../claim-fields.ts';
+import { waitingReason } from '../event-reasons.ts';
+import type { IntentRecord, VolumeTemplate } from '../intent-journal/intent-journal.ts';
+import { mayExist } from '../intents/intent-state.ts';
 import type { Intent } from '../intents/intent.ts';
-import { isBeingDeleted, isBusy, mayExist } from '../intents/intent-state.ts';
-import type { Intents } from '../intents/intents.ts';
-import { checkPlan, Planned, type Recoverable } from '../recoverable.ts';
-import { noteFailure, reportStuck } from './attempt-failure.ts';
-import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../objects.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import type { Environment } from '../provision-controller-options.ts';
 import type { ProvisionOptions } from '../provisioner.ts';
+import { checkPlan, Planned } from '../recoverable.ts';
+import type { DeletionGuard } from '../revoke/deletion-guard.ts';
+import { completeVolume, volumeTemplate } from '../volume-template.ts';
 import type { RecentlySaved } from '../volume/save-volume.ts';
-import type { RevokeQueue } from '../revoke/revoke-queue.ts';
-import { closeIfServed } from './served-intent.ts';
 import { storedVolume } from '../volume/stored-volume.ts';
-import type { VolumeStore } from '../volume/volume-store.ts';
-import { waitingText } from '../last-errors.ts';
+import { noteFailure } from './attempt-failure.ts';
+import { type Attempt, type AttemptSteps, Stopped } from './attempt-steps.ts';
+import { checkName, reportWaiting, resumeIntent, type ResumeOptions } from './resume-intent.ts';
 
 /** How long the journal may keep a claim waiting before an event says so, in milliseconds. */
 const journalPatienceMs = 30_000;
 
 const claimGone = new Stopped('claim-gone', 'the claim was deleted meanwhile');
 
-export interface RecordedStepsOptions {
-  /** In the sidecar the `CsiProvisioner`. */
-  provisioner: Recoverable;
-  intents: Intents;
+interface RecordedStepsOptions extends Omit<ResumeOptions, keyof Environment> {
   guard: DeletionGuard;
-  revokeQueue: Pick<RevokeQueue, 'add' | 'closeNowOrAfterLateCalls'>;
-  store: VolumeStore;
   claims: Lister<PersistentVolumeClaim>;
-  volumes: Lister<PersistentVolume> & Pick<Informer<PersistentVolume>, 'version'>;
-  classes: Lister<StorageClass>;
+  volumes: Pick<Informer<PersistentVolume>, 'get' | 'version'>;
   /** UIDs of claims whose volume was saved, which the cache of claims may not show yet. */
   recentlyServedClaims: Pick<RecentlySaved, 'has'>;
-  isKnownProvisioner: (name: string) => boolean;
   addFinalizer: boolean;
-  waits: Pick<ClaimWaits, 'add' | 'delete'>;
 }
 
 export class RecordedSteps implements AttemptSteps {
@@ -73,42 +60,13 @@ export class RecordedSteps implements AttemptSteps {
     return undefined;
   }
 
-  /** The claim as it is now decides what becomes of its open intent; its class and its source are not read. */
   async resume(
     uid: string,
     claim: PersistentVolumeClaim | undefined,
     signal: AbortSignal,
   ): Promise<Attempt | 'nothing-to-do'> {
-    const { provisioner, intents, revokeQueue, store, isKnownProvisioner } = this.#options;
-    const intent = intents.get(uid);
-    if (intent === undefined) return 'nothing-to-do';
-    const { record } = intent;
-    if (isBusy(intent.state)) return 'nothing-to-do';
-    const wish = await claimWish(record, claim, {
-      isKnownProvisioner,
-      qualifies: (it) => provisioner.shouldProvision?.(it, { signal }) ?? true,
-    });
-    if (wish === 'has-it') {
-      await this.#noteOtherStorage(intent, signal);
-      this.#closeServed(intent);
-      return 'nothing-to-do';
-    }
-    if (isBusy(intent.state)) return 'nothing-to-do'; // the revoker has begun meanwhile
-    if (claim === undefined || wish !== 'wanted' || isBeingDeleted(intent.state)) {
-      revokeQueue.add(intent);
-      return 'nothing-to-do';
-    }
-    // from now on the revoker does nothing; what was recorded of a wait does not hold any more
-    await intents.onWritten(intent, { type: 'wanted' }, signal);
-    if (store.isUnsaved(record.volume.name)) return 'nothing-to-do';
-    try {
-      this.#checkName(claimUid(claim), record.volume.name);
-      if (await closeIfServed(this.#options, intent, claim, signal)) return 'nothing-to-do';
-      await intents.takeOver(intent, signal);
-    } catch (error) {
-      throw this.#reportWaiting(claim, error);
-    }
-    return { options: this.#optionsOf(intent, claim), intent };
+    const intent = this.#options.intents.get(uid);
+    return intent === undefined ? 'nothing-to-do' : resumeIntent(this.#options, intent, claim, signal);
   }
 
   /**
@@ -129,9 +87,9 @@ export class RecordedSteps implements AttemptSteps {
     const { intents } = this.#options;
     try {
       intents.checkDrain();
-      this.#checkName(claimUid(claim), volumeName);
+      checkName(this.#options, claimUid(claim), volumeName);
     } catch (error) {
-      throw this.#reportWaiting(claim, error);
+      throw reportWaiting(this.#options, claim, error);
     }
     return this.#alreadyServed(claim, volumeName, signal);
   }
@@ -202,7 +160,7 @@ export class RecordedSteps implements AttemptSteps {
     try {
       return await open();
     } catch (error) {
-      throw this.#reportWaiting(claim, error);
+      throw reportWaiting(this.#options, claim, error);
     } finally {
       patience.cancel();
     }
@@ -266,57 +224,8 @@ export class RecordedSteps implements AttemptSteps {
     // nothing is kept besides the intent
   }
 
-  /** Marks the record if the stored volume is that of another instance: the claim may have moved while this one was away. */
-  async #noteOtherStorage(intent: Intent, signal: AbortSignal): Promise<void> {
-    const { provisioner, client, intents } = this.#options;
-    if (provisioner.isElsewhere === undefined || intent.state.kind === 'foreign' || !mayExist(intent.state)) return;
-    const stored = await storedVolume(client, intent.record.volume.name, signal);
-    if (stored !== undefined && provisioner.isElsewhere(stored)) intents.setNameTaken(intent, true);
-  }
-
-  #closeServed(intent: Intent): void {
-    const { volume, nameTaken = false } = intent.record;
-    if (nameTaken) {
-      // the claim's storage has no PersistentVolume: its record is kept until the claim is gone
-      reportStuck(this.#options, intent, `PersistentVolume ${JSON.stringify(volume.name)} has other storage`);
-    } else if (intent.state.kind !== 'foreign') this.#options.revokeQueue.closeNowOrAfterLateCalls(intent);
-  }
-
-  /** The options of an attempt for an open intent. The class may be gone: then the record has all that is known of it. */
-  #optionsOf({ record: { volume } }: Intent, claim: PersistentVolumeClaim): ProvisionOptions {
-    const { className: name, provisioner, defaults } = volume;
-    const known = this.#options.classes.get(name);
-    const { persistentVolumeReclaimPolicy: reclaimPolicy, mountOptions } = defaults;
-    const storageClass = known ?? {
-      metadata: { name },
-      provisioner,
-      ...(reclaimPolicy !== undefined && { reclaimPolicy }),
-      ...(mountOptions !== undefined && { mountOptions }),
-    };
-    return { claim, storageClass, volumeName: volume.name, selectedNodeName: selectedNode(claim) };
-  }
-
   #cached({ record }: Intent): PersistentVolumeClaim | undefined {
     return this.#options.claims.byIndex(uidIndex, record.claim.uid)[0];
-  }
-
-  /** @throws as `Intents.checkName`; then the claim is synced again when the name is free. */
-  #checkName(uid: string, name: string): void {
-    const { intents, waits } = this.#options;
-    try {
-      intents.checkName(uid, name);
-    } catch (error) {
-      waits.add(uid, `name/${name}`);
-      throw error;
-    }
-  }
-
-  /** Records an event on the claim if the error means that it waits for something else. @returns the error. */
-  #reportWaiting(claim: PersistentVolumeClaim, error: unknown): unknown {
-    const message = waitingText(error);
-    if (message !== undefined)
-      this.#options.recorder.event(claimReference(claim), 'Normal', waitingReason, message, { once: true });
-    return error;
   }
 }
 

@@ -1,24 +1,24 @@
 /** The syncs of claims, and what is kept of a claim from one to the next. */
-import type { Environment } from '../environment.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
-import type { AttemptSteps } from './attempt-steps.ts';
-import type { ClaimAttempt, ClaimOutcome } from './claim-attempt.ts';
-import { namesVolume } from '../claim-fields.ts';
-import type { ClaimState, ClaimStates, InfeasibleClaims } from './claim-states.ts';
-import type { ClaimTraces } from '../sync-traces.ts';
-import type { FairOrder } from './fair-order.ts';
 import { uidIndex } from '../cache/informers.ts';
+import { namesVolume } from '../claim-fields.ts';
+import { meaningFields } from '../event-reasons.ts';
 import type { Intents } from '../intents/intents.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import type { Provisioner } from '../provisioner.ts';
-import type { ClaimWaits } from '../waits.ts';
 import type { LastErrors } from '../last-errors.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
+import type { Environment } from '../provision-controller-options.ts';
+import type { Provisioner } from '../provisioner.ts';
 import { type RunOptions, runWorkers, type SyncEnd } from '../run-workers.ts';
-import { meaningFields } from '../event-reasons.ts';
+import type { ClaimTraces } from '../sync-traces.ts';
+import type { ClaimWaits } from '../waits.ts';
+import type { AttemptSteps } from './attempt-steps.ts';
+import type { ClaimAttempt, ClaimOutcome } from './claim-attempt.ts';
+import type { ClaimState, ClaimStates, InfeasibleClaims } from './claim-states.ts';
+import type { FairOrder } from './fair-order.ts';
 
-export interface ClaimSyncerOptions {
+interface ClaimSyncerOptions {
   attempt: ClaimAttempt;
   /** As of the attempt. */
   steps: AttemptSteps;
@@ -38,7 +38,7 @@ export interface ClaimSyncerOptions {
   traces: ClaimTraces | undefined;
 }
 
-export interface ClaimWorkersOptions extends Required<RunOptions> {
+interface ClaimWorkersOptions extends Required<RunOptions> {
   /** Max claims that are synced at the same time. */
   workers: number;
   /** As in `WorkersOptions`. */

@@ -5,15 +5,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import { traced } from '../../base/tracing.ts';
-import { Heartbeats, OwnWrites, WriterPermit } from './signs-of-life.ts';
 import {
   foreignIntent,
   type IntentJournal,
+  type IntentRecord,
   type JournalListener,
   OtherProvisionerError,
   type Protection,
 } from './intent-journal.ts';
-import type { IntentRecord } from './intent-record.ts';
 import { entryOf, type JournalEntry, withHead } from './journal-entry.ts';
 import { type ClusterJournalOptions, settled, WriterStatus } from './journal-parts.ts';
 import { JournalRun } from './journal-run.ts';
@@ -23,6 +22,7 @@ import { ShardReader } from './read-shards.ts';
 import { RecordChanges } from './record-changes.ts';
 import { ShardStorage } from './shard-storage.ts';
 import { ShardWriter } from './shard-writer.ts';
+import { Heartbeats, OwnWrites, WriterPermit } from './signs-of-life.ts';
 import { WriteQueue } from './write-queue.ts';
 
 /** Records in Leases `<lock name>-journal-<n>`, written in groups. */

@@ -142,7 +142,7 @@ export class JournalFullError extends Error {
   override readonly name = 'JournalFullError';
 }
 
-export interface MoveOptions {
+interface MoveOptions {
   from: JournalLocation;
   to: JournalLocation & { /** Numbers of its shards that exist. */ shards: readonly number[] };
   /** UIDs of claims that have a record in the other journal already: theirs stay where they are. */

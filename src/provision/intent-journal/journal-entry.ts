@@ -1,4 +1,4 @@
-import { type IntentPhase, intentPhases, type IntentRecord } from './intent-record.ts';
+import { type IntentPhase, intentPhases, type IntentRecord } from './intent-journal.ts';
 import type { Cut, PlanReader, PlanWriter } from './plan-text.ts';
 
 /** A record as it is stored. Never changed, only replaced. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { counter, gauge, histogram, type MetricRegistry } from '../../base/metrics.ts';
-import { type IntentPhase, noRecords, stuckReasons } from './intent-record.ts';
+import { type IntentPhase, noRecords, stuckReasons } from './intent-journal.ts';
 
 /**
  * Why something is reported and not repaired: a record is stuck, or
@@ -11,7 +11,7 @@ import { type IntentPhase, noRecords, stuckReasons } from './intent-record.ts';
  * - `too-large`: a record that fits into no object.
  * - `node-gone`: the record is of a node that does not exist any more.
  */
-export type ReportReason = (typeof reportReasons)[number];
+type ReportReason = (typeof reportReasons)[number];
 
 export const reportReasons = [
   ...stuckReasons,

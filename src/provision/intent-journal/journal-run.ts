@@ -17,7 +17,7 @@ const maxPauseMs = 2000;
 /** Of this many failures to read one is logged, about every half minute. */
 const failuresPerLine = 15;
 
-export type JournalRunOptions = JournalParts & { changes: RecordChanges; reader: ShardReader; queue: WriteQueue };
+type JournalRunOptions = JournalParts & { changes: RecordChanges; reader: ShardReader; queue: WriteQueue };
 
 /**
  * Opens the journal, and keeps it going: it renews what this process has, reads what others write, adopts records of silent writers, and

@@ -223,7 +223,7 @@ interface Need {
  * - `wait`: a shard that is being written will do.
  * - `grow`: a new shard is needed.
  */
-export type Place = { shard: Shard; count: number } | 'wait' | 'grow';
+type Place = { shard: Shard; count: number } | 'wait' | 'grow';
 
 /**
  * Chooses the smallest shard, unless a new one means less to write.

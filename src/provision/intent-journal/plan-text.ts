@@ -17,7 +17,7 @@ const maxKept = 16;
 /** Where a value was taken out: the path of its fields in the plan, and its key. */
 export type Cut = [path: string[], key: string];
 
-export interface PlanText {
+interface PlanText {
   /** JSON of the plan; what was taken out is null in it. */
   text: string;
   cuts: Cut[];

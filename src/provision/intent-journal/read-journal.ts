@@ -1,6 +1,6 @@
 /** Reads a journal without taking over or writing anything. */
 import type { Clock } from '../../base/clock.ts';
-import type { IntentPhase, IntentRecord, StuckReason } from './intent-record.ts';
+import type { IntentPhase, IntentRecord, StuckReason } from './intent-journal.ts';
 import { recordOf } from './journal-entry.ts';
 import { PlanReader } from './plan-text.ts';
 import { findMore, inParallel } from './read-shards.ts';
@@ -94,7 +94,7 @@ export async function readJournal(options: ReadJournalOptions): Promise<ReadJour
 }
 
 /** A record as operators see it. */
-export interface RecordState {
+interface RecordState {
   /** `stuck` also where nothing may be deleted because of the record, whatever its own phase is. */
   phase: IntentPhase;
   /** Why it is stuck; undefined: it is not. */

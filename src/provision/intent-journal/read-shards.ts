@@ -1,9 +1,9 @@
 import type { JournalParts } from './journal-parts.ts';
 import { numbersAtOnce } from './journal-state.ts';
 import type { RecordChanges } from './record-changes.ts';
-import type { Shard } from './shard.ts';
 import { maxShards, parseShard } from './shard-contents.ts';
 import type { ShardObject } from './shard-storage.ts';
+import type { Shard } from './shard.ts';
 
 /** A shard could not be read: the cause is what the request has thrown. */
 export class UnreadError extends Error {

@@ -37,7 +37,7 @@ export interface ShardHeader {
 }
 
 /** A header as it was read. */
-export interface ReadHeader {
+interface ReadHeader {
   /** Undefined where there is none, and where it cannot be used. */
   header: ShardHeader | undefined;
   /** What is wrong with it: an operator has edited it, or it was damaged otherwise. */
@@ -102,13 +102,13 @@ export function shortened(text: string): string {
 }
 
 /** Why nothing may be deleted because of any of a shard's records; empty: deletion is allowed. */
-export function shardReportOnly(header: ShardHeader | undefined, uid: string): string {
+function shardReportOnly(header: ShardHeader | undefined, uid: string): string {
   if (header === undefined) return 'the journal has lost its header';
   return header.uid === uid ? '' : 'the journal is a copy, such as a restored backup';
 }
 
 /** Why nothing may be deleted because of a record that was renewed then; empty: deletion is allowed. */
-export function staleReportOnly(renewedAt: string, wallMs: number): string {
+function staleReportOnly(renewedAt: string, wallMs: number): string {
   const quietMs = Math.abs(wallMs - Date.parse(renewedAt));
   return quietMs <= maxQuietMs ? '' : 'the record was not renewed for 24 hours';
 }
@@ -140,12 +140,12 @@ export interface OtherFormat {
 }
 
 /** A header that was edited, or damaged otherwise. */
-export interface HeaderDamage {
+interface HeaderDamage {
   text: string;
   problem: string;
 }
 
-export interface ShardParserOptions {
+interface ShardParserOptions {
   clock: Pick<Clock, 'wallMs'>;
   /** Whether the records of a provisioner are ours. */
   isKnownProvisioner: (name: string) => boolean;

@@ -1,4 +1,5 @@
 /** The Leases of the API that keep a journal's shards, and what a failed request for one means. */
+import type { Clock } from '../../base/clock.ts';
 import { mayUse } from '../../kube/client/access-review.ts';
 import {
   AlreadyExistsError,
@@ -12,7 +13,6 @@ import {
 import type { CallOptions, KubeClient } from '../../kube/client/kube-client.ts';
 import { leases, lockVerbs } from '../../kube/election/lease-record.ts';
 import type { KubeObject, ObjectMeta, Resource } from '../../kube/kube-object.ts';
-import type { Clock } from '../../base/clock.ts';
 
 /** Where a journal is. */
 export interface JournalLocation {
@@ -50,12 +50,12 @@ export function isRecordKey(annotation: string): boolean {
 }
 
 /** Leases with the verbs that a journal needs, for the rule that is logged where one is missing. */
-export const journalLeases: Resource = { ...leases, verbs: lockVerbs };
+const journalLeases: Resource = { ...leases, verbs: lockVerbs };
 /** The same for a process that also looks for other journals. */
 export const listedJournalLeases: Resource = { ...leases, verbs: ['get', 'list', 'create', 'update'] };
 
 /** The API server accepted a write, and has stored something else: nothing is protected by it. */
-export class ShardAlteredError extends Error {
+class ShardAlteredError extends Error {
   override readonly name = 'ShardAlteredError';
 
   constructor(shard: string, key: string) {

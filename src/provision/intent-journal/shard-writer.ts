@@ -2,16 +2,16 @@ import { type Moment, momentOf } from '../../base/permit.ts';
 import { TooManyRequestsError } from '../../kube/client/api-error.ts';
 import type { JournalParts } from './journal-parts.ts';
 import type { RecordChanges } from './record-changes.ts';
+import { headerKey, journalFormat, parseHeader, parseShard, type ShardHeader } from './shard-contents.ts';
 import { OtherFormatError, type RequestFailure, RequestFailures, type ShardObject } from './shard-storage.ts';
 import type { Shard, ShardWrite } from './shard.ts';
-import { headerKey, journalFormat, parseHeader, parseShard, type ShardHeader } from './shard-contents.ts';
 import type { OwnWrites } from './signs-of-life.ts';
 
 /** How a write has ended: `refused` can be repeated later, `ended` never. */
 export type WriteOutcome =
   { kind: 'stored'; write: ShardWrite } | { kind: 'refused'; error: Error } | { kind: 'ended'; error: Error };
 
-export type ShardWriterOptions = JournalParts & {
+type ShardWriterOptions = JournalParts & {
   changes: RecordChanges;
   /** Of a process that works beside others: what its writes show. */
   ownWrites: OwnWrites | undefined;

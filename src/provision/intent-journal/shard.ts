@@ -1,6 +1,6 @@
 import { orderOf } from '../../kube/client/resource-version.ts';
-import { HeldEntries, type JournalEntry, withHead } from './journal-entry.ts';
 import type { Protection } from './intent-journal.ts';
+import { HeldEntries, type JournalEntry, withHead } from './journal-entry.ts';
 import { headerKey, type ShardContents, type ShardHeader } from './shard-contents.ts';
 import type { ShardObject } from './shard-storage.ts';
 

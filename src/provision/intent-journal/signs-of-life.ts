@@ -1,7 +1,7 @@
 /** Who is alive: what others have written lately, and what the writes of this process show to them. */
 import { untilAborted } from '../../base/abort.ts';
-import { type Moment, momentOf, passedMs, type Permit } from '../../base/permit.ts';
 import type { Clock } from '../../base/clock.ts';
+import { type Moment, momentOf, passedMs, type Permit } from '../../base/permit.ts';
 import type { JournalState } from './journal-state.ts';
 import type { Shard } from './shard.ts';
 
@@ -95,7 +95,7 @@ function hasOwn(shard: Shard, me: string): boolean {
   return false;
 }
 
-export interface WriterPermitOptions {
+interface WriterPermitOptions {
   journal: { clock: Clock };
   state: JournalState;
   status: { readonly isRefused: boolean; throwIfEnded(): void };

@@ -15,7 +15,7 @@ const maxDelayMs = 30_000;
 /** A shard is written for its removed records alone once they are half of it, and at least this many bytes. */
 const minDeadBytes = 16 * 1024;
 
-export type WriteQueueOptions = JournalParts & { changes: RecordChanges; writer: ShardWriter };
+type WriteQueueOptions = JournalParts & { changes: RecordChanges; writer: ShardWriter };
 
 /** Decides when which shard is written, and where new records go. */
 export class WriteQueue {

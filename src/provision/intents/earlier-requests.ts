@@ -33,7 +33,7 @@ export const noSaves: Saves = { isSent: false, isSending: false, endMs: -Infinit
  * The storage of a PersistentVolume, which people see, waits no longer than this for late calls, in milliseconds: by then the calls of a dead
  * process have lost their connection, and what a slower call recreates is found by audit.
  */
-export const maxHoldMs = 60_000;
+const maxHoldMs = 60_000;
 /** A call that nobody waits for any more ends within this multiple of the time that a call may take. */
 const lateFactor = 1.5;
 /** For how long the API server may still carry out a request that was aborted, in milliseconds. */

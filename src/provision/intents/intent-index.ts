@@ -1,6 +1,6 @@
 /** The intents that are open, or were closed a moment ago, by claim and by the name of the volume. */
 import type { Clock } from '../../base/clock.ts';
-import { type IntentRecord, isUnproved, noRecords } from '../intent-journal/intent-record.ts';
+import { type IntentRecord, isUnproved, noRecords } from '../intent-journal/intent-journal.ts';
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
 import { ProvisionError } from '../provisioner.ts';
 import type { Intent } from './intent.ts';

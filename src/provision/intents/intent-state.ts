@@ -6,10 +6,11 @@
  * deleted then, once. Where its storage is not known, it is looked for by a call that creates it: when it is quiet, or at once if its source is
  * held for that, which may be repeated until the storage is known; a late call finds it then, too.
  */
+import type { StuckReason } from '../intent-journal/intent-journal.ts';
 import {
-  type Calls,
   callGivenUp,
   callOfOther,
+  type Calls,
   callsEndMs,
   callsRead,
   heldUntilMs,
@@ -20,7 +21,6 @@ import {
   savesEndMs,
   type Time,
 } from './earlier-requests.ts';
-import type { StuckReason } from '../intent-journal/intent-record.ts';
 
 export type IntentState = Recording | Creating | Saved | Revoking | Deleting | Stuck | Foreign;
 
@@ -30,7 +30,7 @@ export type IntentState = Recording | Creating | Saved | Revoking | Deleting | S
  * At the backend: nothing, but for a late call of an earlier attempt for the name. Durable: perhaps the record. Acts: the claim's worker,
  * which waits for the record. Ends: with the record; it is closed if that is refused.
  */
-export interface Recording {
+interface Recording {
   readonly kind: 'recording';
   /** Of an earlier attempt for the same name, whose record is closed. */
   readonly calls: Calls;
@@ -69,7 +69,7 @@ export interface Problem {
  * record, in the phase `create` or `unclear`. Acts: the claim's worker, then the store. Ends: when it is saved, when it is certain that
  * nothing was created, or when the claim does not want it any more.
  */
-export interface Creating extends Begun {
+interface Creating extends Begun {
   readonly kind: 'creating';
   /** This process waits for a response to a call. */
   readonly isCalling: boolean;
@@ -81,7 +81,7 @@ export interface Creating extends Begun {
  * At the backend: the storage, which late calls find. Durable: the record, as it was before. Acts: nobody; while the record is open the
  * storage is not deleted. Ends: when `heldUntilMs` has passed.
  */
-export interface Saved {
+interface Saved {
   readonly kind: 'saved';
   readonly calls: Calls;
 }
@@ -130,7 +130,7 @@ export interface Deleting extends Undone {
  * At the backend: as before. Durable: the record, in the phase `stuck`. Acts: an operator; its claim, if it wants the volume; the
  * revoker now and then, unless it is unproved. Ends: when it is discarded, or resolved by one of them.
  */
-export interface Stuck {
+interface Stuck {
   readonly kind: 'stuck';
   readonly problem: Problem;
   /** The state in which that was found. */
@@ -143,7 +143,7 @@ export interface Stuck {
  * At the backend: anything. Acts: the other process; this one takes it over for a claim that wants it. Ends: when the other one has closed it, or
  * was silent for so long that it is found again as that of this process.
  */
-export interface Foreign {
+interface Foreign {
   readonly kind: 'foreign';
   readonly calls: Calls;
   /** As in its record. */
@@ -204,7 +204,7 @@ export type IntentEvent =
  * How the record follows the state: `note` in passing; `ensure` before anything else happens; `put` likewise, also where it does not change, as
  * the write shows whether another process has adopted the record.
  */
-export type Write = 'none' | 'note' | 'ensure' | 'put';
+type Write = 'none' | 'note' | 'ensure' | 'put';
 
 export interface Next {
   readonly state: IntentState;

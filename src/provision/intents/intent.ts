@@ -1,8 +1,7 @@
 /** An open intent, its record, and what it waits for. */
-import type { FoundIntent } from '../intent-journal/intent-journal.ts';
-import type { IntentPhase, IntentRecord } from '../intent-journal/intent-record.ts';
-import type { Planned } from '../recoverable.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
+import type { FoundIntent, IntentPhase, IntentRecord } from '../intent-journal/intent-journal.ts';
+import type { Planned } from '../recoverable.ts';
 import {
   type Calls,
   callsEndMs,
@@ -165,7 +164,7 @@ export type WaitReason = (typeof waitReasons)[number];
 export const waitReasons = ['earlier-call', 'other-process', 'late-save', 'proof'] as const;
 
 /** A wait of an intent that is to be revoked, or closed. */
-export interface IntentWait {
+interface IntentWait {
   readonly reason: WaitReason;
   /** When it ends, in monotonic milliseconds, at the latest for a proof; undefined: nobody knows. */
   readonly untilMs: number | undefined;

@@ -1,30 +1,22 @@
 /** Knows what may be under way at the backend, which nothing else tracks. Keeps the journal and its own memory in step. */
-import { inSlices } from '../../base/event-loop.ts';
 import type { Clock } from '../../base/clock.ts';
+import { inSlices } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import { orderOf } from '../../kube/client/resource-version.ts';
+import type { VolumeLog } from '../cache/volume-log.ts';
 import {
   DrainingError,
   ForeignIntentError,
   type FoundIntent,
   type IntentJournal,
+  type IntentRecord,
   type JournalListener,
+  type StuckReason,
 } from '../intent-journal/intent-journal.ts';
 import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
-import type { IntentRecord, StuckReason } from '../intent-journal/intent-record.ts';
 import type { BackendProgress, Planned } from '../recoverable.ts';
-import { IntentIndex, RecentlyClosed, VolumeAbandonedError } from './intent-index.ts';
 import { type Calls, callsEndMs, noCalls, type Time } from './earlier-requests.ts';
-import {
-  foundIntent,
-  type Intent,
-  isLeftAlone,
-  newIntent,
-  recordOf,
-  type WaitReason,
-  waitReason,
-  waitReasons,
-} from './intent.ts';
+import { IntentIndex, RecentlyClosed, VolumeAbandonedError } from './intent-index.ts';
 import {
   begunOf,
   type IntentEvent,
@@ -36,9 +28,18 @@ import {
   quietAtMs,
   quietInMs,
 } from './intent-state.ts';
-import type { VolumeLog } from '../cache/volume-log.ts';
+import {
+  foundIntent,
+  type Intent,
+  isLeftAlone,
+  newIntent,
+  recordOf,
+  type WaitReason,
+  waitReason,
+  waitReasons,
+} from './intent.ts';
 
-export interface IntentsOptions {
+interface IntentsOptions {
   /** `ClusterJournal`, or `noJournal`. */
   journal: IntentJournal;
   /** What happened to the PersistentVolumes. */

@@ -6,7 +6,7 @@ import { orderOf } from '../../kube/client/resource-version.ts';
 import type { VolumeLogReader } from '../cache/volume-log-reader.ts';
 import type { SeenVolume, VolumeLog } from '../cache/volume-log.ts';
 import { type ClaimWish, claimWish, type ClaimWishOptions, liveClaim, type WishedVolume } from '../claim-fields.ts';
-import type { StuckReason } from '../intent-journal/intent-record.ts';
+import type { StuckReason } from '../intent-journal/intent-journal.ts';
 import { deletableAtMs, isBeingDeleted, mayBeSaved } from '../intents/intent-state.ts';
 import { type Intent, isNeverSaved } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';

@@ -2,8 +2,8 @@
 import type { Clock } from '../../base/clock.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
-import type { Intent } from '../intents/intent.ts';
 import { isUndone, quietInMs } from '../intents/intent-state.ts';
+import type { Intent } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 
 /** Pauses between attempts, in milliseconds; what is stuck is tried after the longest. */

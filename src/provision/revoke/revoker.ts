@@ -1,10 +1,36 @@
 /** Revokes volumes that no claim wants any more, with workers of its own: it never holds up a claim. */
-import type { Environment } from '../environment.ts';
 import { whenPermitted, withRecheck } from '../../base/permit.ts';
 import { Slots } from '../../base/slots.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
+import { uidIndex } from '../cache/informers.ts';
+import { NotReachedError } from '../cache/volume-log-reader.ts';
+import type { SeenVolume } from '../cache/volume-log.ts';
 import { claimReference, type ClaimWish } from '../claim-fields.ts';
+import { failedReason } from '../event-reasons.ts';
+import { isUnproved } from '../intent-journal/intent-journal.ts';
+import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
+import {
+  begunOf,
+  type Deleting,
+  handleToDelete,
+  isBeingDeleted,
+  isUndone,
+  knownHandle,
+  type Problem,
+  quietAtMs,
+  revocableAtMs,
+  type Revoking,
+} from '../intents/intent-state.ts';
+import { type Intent, type WaitReason, waitReason } from '../intents/intent.ts';
+import type { Intents } from '../intents/intents.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
+import type { Environment } from '../provision-controller-options.ts';
+import { ProvisionError } from '../provisioner.ts';
+import type { Recoverable } from '../recoverable.ts';
+import { type RunOptions, runWorkers } from '../run-workers.ts';
+import { storedVolume, wholeVolume } from '../volume/stored-volume.ts';
+import type { VolumeStore } from '../volume/volume-store.ts';
 import {
   type DeletionGuard,
   ProofPendingError,
@@ -15,33 +41,7 @@ import {
   VolumeSeenError,
   WantedAgainError,
 } from './deletion-guard.ts';
-import { failedReason } from '../event-reasons.ts';
-import { isUnproved } from '../intent-journal/intent-record.ts';
-import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
-import { uidIndex } from '../cache/informers.ts';
-import { type Intent, type WaitReason, waitReason } from '../intents/intent.ts';
-import {
-  begunOf,
-  type Deleting,
-  handleToDelete,
-  isBeingDeleted,
-  isUndone,
-  knownHandle,
-  quietAtMs,
-  type Problem,
-  revocableAtMs,
-  type Revoking,
-} from '../intents/intent-state.ts';
-import type { Intents } from '../intents/intents.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
-import { ProvisionError } from '../provisioner.ts';
-import type { Recoverable } from '../recoverable.ts';
-import { storedVolume, wholeVolume } from '../volume/stored-volume.ts';
-import { type RevokeQueue, revokePauses } from './revoke-queue.ts';
-import type { SeenVolume } from '../cache/volume-log.ts';
-import { NotReachedError } from '../cache/volume-log-reader.ts';
-import { type RunOptions, runWorkers } from '../run-workers.ts';
-import type { VolumeStore } from '../volume/volume-store.ts';
+import { revokePauses, type RevokeQueue } from './revoke-queue.ts';
 
 /** Max volumes that are revoked at the same time: most of them wait for a proof, whose requests they share. */
 const maxWorkers = 1000;
@@ -52,7 +52,7 @@ const maxProofAgeMs = 5000;
 /** Pause until a claim that wants its volume after all is synced, in milliseconds: the cache may not show that yet. */
 const wantedPauseMs = 1000;
 
-export interface RevokerOptions {
+interface RevokerOptions {
   queue: RevokeQueue;
   intents: Intents;
   /** How long a call to the backend may take, in milliseconds. */

@@ -6,11 +6,11 @@ import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import { claimReference } from '../claim-fields.ts';
-import type { Environment } from '../environment.ts';
 import { failedReason, succeededReason } from '../event-reasons.ts';
 import { VolumeAbandonedError } from '../intents/intent-index.ts';
 import type { Intent } from '../intents/intent.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
+import type { Environment } from '../provision-controller-options.ts';
 import {
   checkStored,
   ClassDroppedError,

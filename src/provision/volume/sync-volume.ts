@@ -1,16 +1,18 @@
 /** The sync of a volume: keep its finalizer right, and delete its storage once it is released. */
-import type { Environment } from '../environment.ts';
 import { allOf, type Moment, momentOf, passedMs, type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
+import type { Informer } from '../../kube/cache/informer.ts';
 import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
 import { failedRequestOf, isRejection } from '../../kube/client/failed-request.ts';
-import type { Informer } from '../../kube/cache/informer.ts';
+import type { ControllerMetrics } from '../controller-metrics.ts';
+import { causeAnnotation, deletionPostponedReason, deletionWaitingReason } from '../event-reasons.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { LastErrors } from '../last-errors.ts';
-import type { ControllerMetrics } from '../controller-metrics.ts';
-import { CacheFreshness, maxStalenessMs, type QuietVolumes, type SharedStorage } from './deletion-holds.ts';
-import type { DeletionTraces } from '../sync-traces.ts';
-import { causeAnnotation, deletionPostponedReason, deletionWaitingReason } from '../event-reasons.ts';
 import { type PersistentVolume, persistentVolumes, volumeFinalizer } from '../objects.ts';
+import type { Environment, ProvisionObserver } from '../provision-controller-options.ts';
+import { IgnoredError, type Provisioner, VolumeInUseError } from '../provisioner.ts';
+import type { Recoverable } from '../recoverable.ts';
+import type { SyncEnd } from '../run-workers.ts';
+import type { DeletionTraces } from '../sync-traces.ts';
 import {
   contradictionOf,
   contradictionText,
@@ -23,13 +25,10 @@ import {
   type VolumeOwnership,
   volumeReference,
 } from '../volume-fields.ts';
-import type { ProvisionObserver } from '../provision-observer.ts';
-import { IgnoredError, type Provisioner, VolumeInUseError } from '../provisioner.ts';
-import type { Recoverable } from '../recoverable.ts';
-import type { SyncEnd } from '../run-workers.ts';
+import { CacheFreshness, maxStalenessMs, type QuietVolumes, type SharedStorage } from './deletion-holds.ts';
 import { storedVolume } from './stored-volume.ts';
 
-export interface VolumeSyncerOptions extends VolumeOwnership {
+interface VolumeSyncerOptions extends VolumeOwnership {
   provisioner: Pick<Provisioner, 'delete' | 'shouldDelete'> & Pick<Recoverable, 'isElsewhere'>;
   observer: Required<ProvisionObserver>;
   volumes: Pick<Informer<PersistentVolume>, 'get' | 'isFollowing'>;
@@ -51,7 +50,7 @@ export interface VolumeSyncerOptions extends VolumeOwnership {
  * - `ignored`: the provisioner says that the volume is not for this instance.
  * - `postponed`: the storage cannot be deleted yet, which is no failure.
  */
-export type DeletionEnd =
+type DeletionEnd =
   | { readonly kind: 'deleted' | 'ignored'; readonly error?: undefined }
   | { readonly kind: 'postponed' | 'failed'; readonly error: unknown };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';

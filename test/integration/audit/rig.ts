@@ -6,7 +6,7 @@ import type { TextInput } from '../../../src/cli/subcommand-call.ts';
 import { SubcommandError } from '../../../src/cli/subcommand-call.ts';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Finding } from '../../../src/audit/finding.ts';
-import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { type RecordedCall, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { type Process, Rig as JournalRig, never } from '../provision/intent-journal/rig.ts';
 

@@ -1,10 +1,10 @@
 import type {
   FoundIntent,
   IntentJournal,
+  IntentRecord,
   JournalListener,
   Protection,
 } from '../../../src/provision/intent-journal/intent-journal.ts';
-import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
 
 /** Records as the cluster would hold them: they are plain data, and outlive the controller. */
 export class MemoryJournal implements IntentJournal {

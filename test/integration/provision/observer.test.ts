@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ProvisionObserver } from '../../../src/provision/provision-observer.ts';
+import type { ProvisionObserver } from '../../../src/provision/provision-controller-options.ts';
 import { IgnoredError, ProvisionError } from '../../../src/provision/provisioner.ts';
 import { recordedLogger, type LogLine } from '../../support/fakes/recorded-logger.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';

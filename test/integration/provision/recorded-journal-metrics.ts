@@ -1,4 +1,4 @@
-import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
+import { noRecords } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../src/provision/intent-journal/journal-metrics.ts';
 
 /** What the controller counts about open records. */

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { untilAborted } from '../../../src/base/abort.ts';
-import { ForeignIntentError } from '../../../src/provision/intent-journal/intent-journal.ts';
-import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
+import { ForeignIntentError, noRecords } from '../../../src/provision/intent-journal/intent-journal.ts';
 import type { MemoryJournal } from './memory-journal.ts';
 import { annotation, resource } from './rig.ts';
 import { lateMs, leftRecord, maxCallMs, recoveryScene } from './recovery-scene.ts';

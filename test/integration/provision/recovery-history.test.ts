@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { untilAborted } from '../../../src/base/abort.ts';
-import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { lateMs, leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
 import { resource, type Rig, type VolumeSketch } from './rig.ts';
 import { unclear } from './scripted-backend.ts';

@@ -1,7 +1,7 @@
 /** A call that nobody waits for any more may make a volume: what no claim wants is deleted once, when none can be under way. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
+import { noRecords } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { ProvisionError } from '../../../src/provision/provisioner.ts';
 import { lateMs, leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
 import { resource } from './rig.ts';

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
-import type { FoundIntent } from '../../../src/provision/intent-journal/intent-journal.ts';
-import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
+import type { FoundIntent, IntentRecord } from '../../../src/provision/intent-journal/intent-journal.ts';
 import type { StorageClass } from '../../../src/provision/objects.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { patienceMs } from '../../support/patience.ts';

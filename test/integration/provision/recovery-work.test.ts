@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
-import { noRecords } from '../../../src/provision/intent-journal/intent-record.ts';
+import { noRecords } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { resource, type Rig } from './rig.ts';
 import { leftRecord, recoveryScene } from './recovery-scene.ts';
 import { final, lateAnswer, type RevokeStep, unclear } from './scripted-backend.ts';

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../src/kube/kube-object.ts';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import { ControllerStatus, type ControllerStatusParts } from '../../../src/provision/controller-status.ts';
-import type { IntentRecord } from '../../../src/provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { type Calls, noCalls, noSaves } from '../../../src/provision/intents/earlier-requests.ts';
 import { type Intent, newIntent } from '../../../src/provision/intents/intent.ts';
 import {

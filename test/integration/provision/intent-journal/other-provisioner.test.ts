@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { waitingText } from '../../../../src/provision/last-errors.ts';
-import type { IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { leaseResource, never, prefix, recordOf, Rig, uidOf } from './rig.ts';
 

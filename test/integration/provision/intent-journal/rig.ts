@@ -10,9 +10,10 @@ import { noJournalMetrics } from '../../../../src/provision/intent-journal/journ
 import type {
   FoundIntent,
   IntentJournal,
+  IntentPhase,
+  IntentRecord,
   JournalListener,
 } from '../../../../src/provision/intent-journal/intent-journal.ts';
-import type { IntentPhase, IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
 import type { ClusterJournalOptions } from '../../../../src/provision/intent-journal/journal-parts.ts';
 import { ApiServer, type ApiServerOptions } from '../../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject } from '../../../../sandbox/api/client.ts';

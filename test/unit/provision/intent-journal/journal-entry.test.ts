@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { IntentRecord } from '../../../../src/provision/intent-journal/intent-record.ts';
+import type { IntentRecord } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import { entryOf, parseEntry, recordOf, withHead } from '../../../../src/provision/intent-journal/journal-entry.ts';
 import { PlanReader, PlanWriter } from '../../../../src/provision/intent-journal/plan-text.ts';
 

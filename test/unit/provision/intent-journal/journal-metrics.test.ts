@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRegistry } from '../../../../src/base/metrics.ts';
 import { journalMetrics, reportReasons } from '../../../../src/provision/intent-journal/journal-metrics.ts';
-import { noRecords } from '../../../../src/provision/intent-journal/intent-record.ts';
+import { noRecords } from '../../../../src/provision/intent-journal/intent-journal.ts';
 
 const startMs = Date.parse('2026-11-01T10:00:00Z');
 

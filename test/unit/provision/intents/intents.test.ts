@@ -5,10 +5,11 @@ import {
   ForeignIntentError,
   type FoundIntent,
   type IntentJournal,
+  type IntentRecord,
   type JournalListener,
   noJournal,
+  noRecords,
 } from '../../../../src/provision/intent-journal/intent-journal.ts';
-import { type IntentRecord, noRecords } from '../../../../src/provision/intent-journal/intent-record.ts';
 import { type JournalMetrics, noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
 import { type Intent, isNeverSaved } from '../../../../src/provision/intents/intent.ts';
 import type { Calls } from '../../../../src/provision/intents/earlier-requests.ts';

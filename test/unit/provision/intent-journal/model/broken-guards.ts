@@ -1,8 +1,11 @@
 /** The guards against leaks and deletions, each broken in turn, with commands that come across the gap soon. */
 import { errorFromStatus } from '../../../../../src/kube/client/error-from-status.ts';
-import type { IntentJournal, JournalListener } from '../../../../../src/provision/intent-journal/intent-journal.ts';
+import type {
+  IntentJournal,
+  IntentPhase,
+  JournalListener,
+} from '../../../../../src/provision/intent-journal/intent-journal.ts';
 import type { Time } from '../../../../../src/provision/intents/earlier-requests.ts';
-import type { IntentPhase } from '../../../../../src/provision/intent-journal/intent-record.ts';
 import {
   type IntentEvent,
   type IntentState,
