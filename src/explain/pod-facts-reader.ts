@@ -55,6 +55,9 @@ export interface CapacityFacts {
 
 export interface HangingPod {
   pod: Pod;
+  /** Another claim of the Pod, and its volume: the nodes of one may exclude those of the other. */
+  sibling?: PersistentVolumeClaim | undefined;
+  siblingVolume?: Reading<PersistentVolume> | undefined;
   /** Other Pods that have its volume, where that is in its way. */
   holders?: Reading<Pod[]> | undefined;
   /** About the Pod; read of one that has a node. */
@@ -209,8 +212,14 @@ async function readRefused(pod: Pod, claim: PersistentVolumeClaim, reader: Clust
     return { hanging: { pod, holders }, podNodes: await readGoing(holders, reader) };
   }
   if (refused.elsewhere.test(refusal)) {
-    const [volume, all] = await Promise.all([readVolume(claim, reader), readNodes(reader)]);
-    return { hanging: { pod }, volume, nodes: all };
+    const [volume, all, siblings] = await Promise.all([
+      readVolume(claim, reader),
+      readNodes(reader),
+      readSiblings(pod, claim, 1, reader),
+    ]);
+    const sibling = found(siblings?.[0]?.reading);
+    const siblingVolume = sibling?.status?.phase === 'Bound' ? await readVolume(sibling, reader) : undefined;
+    return { hanging: { pod, sibling, siblingVolume }, volume, nodes: all };
   }
   return {
     hanging: { pod },

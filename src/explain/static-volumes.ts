@@ -186,7 +186,8 @@ export function freeCure(volume: PersistentVolume): string {
   return `If that claim does not need it: ${freeCommand(volume, '/spec/claimRef')}`;
 }
 
-function freeCommand({ metadata, spec }: PersistentVolume, path: string): string {
+/** Removes a field of the reservation; the storage is kept from then on. */
+export function freeCommand({ metadata, spec }: PersistentVolume, path: string): string {
   const keep = { op: 'replace', path: '/spec/persistentVolumeReclaimPolicy', value: 'Retain' };
   const isKept = spec.persistentVolumeReclaimPolicy === 'Retain';
   return volumePatch(metadata.name, [...(isKept ? [] : [keep]), { op: 'remove', path }]);

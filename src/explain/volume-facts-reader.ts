@@ -28,7 +28,7 @@ export interface VolumeFacts {
   /** The time of the API server, in milliseconds since the epoch. */
   nowMs: number;
   volume: PersistentVolume;
-  /** To which it is bound. */
+  /** To which it is or was bound; of a kept volume read to see whether a later claim has the name. */
   claim?: Reading<PersistentVolumeClaim> | undefined;
   /** Of this volume. */
   attachments?: Reading<Attachment[]> | undefined;
@@ -69,22 +69,24 @@ export function isToBeDeleted({ metadata, spec, status }: PersistentVolume): boo
 }
 
 /**
- * At most eleven requests, and one for each further 2,000 VolumeAttachments of the cluster; one for a volume that is bound, none for one
- * that is kept on purpose.
+ * At most eleven requests, and one for each further 2,000 VolumeAttachments of the cluster; one for a volume that is bound, or kept on
+ * purpose.
  */
 export async function readVolumeFacts(
   volume: PersistentVolume,
   { reader, now }: { reader: ClusterReader; now: () => number },
 ): Promise<VolumeFacts> {
   const { claimRef, persistentVolumeReclaimPolicy } = volume.spec;
-  if (volume.status?.phase === 'Bound') {
+  const readClaim = async (): Promise<Pick<VolumeFacts, 'claim'>> => {
     const { namespace = '', name = '' } = claimRef ?? {};
-    const claim = await reader.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name });
-    return { volume, claim, nowMs: now() };
-  }
+    return { claim: await reader.get<PersistentVolumeClaim>(persistentVolumeClaims, { namespace, name }) };
+  };
+  if (volume.status?.phase === 'Bound') return { volume, ...(await readClaim()), nowMs: now() };
   if (!isToBeDeleted(volume) && volume.metadata.deletionTimestamp === undefined) {
     const isRecycled = persistentVolumeReclaimPolicy === 'Recycle' && claimRef !== undefined;
-    return { volume, nowMs: now(), ...(isRecycled && { events: await readEvents(volume, reader) }) };
+    if (isRecycled) return { volume, events: await readEvents(volume, reader), nowMs: now() };
+    const isReleased = volume.status?.phase === 'Released' && claimRef !== undefined;
+    return { volume, ...(isReleased && (await readClaim())), nowMs: now() };
   }
   const node = nodeOf(volume);
   const [attached, about, provisioner, reading] = await Promise.all([

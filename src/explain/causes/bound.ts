@@ -3,10 +3,11 @@ import { nameList } from '../../base/name-list.ts';
 import { shellWord } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
-import { isBlockedBy, type Pod } from '../cluster-objects.ts';
+import { type ClusterNode, isBlockedBy, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { barrierOf, fitsOne, maxNamed, termsOf, termText, valuesOn } from '../node-labels.ts';
+import type { HangingPod } from '../pod-facts-reader.ts';
 import { recordedOf } from '../provisioning-events.ts';
 import {
   claimIn,
@@ -165,7 +166,7 @@ function endOf(
 /** Its volume can be used on some nodes only. Undefined where that of another claim is meant, or it could not be read. */
 function placeHint(
   pod: Pod,
-  { volume, nodes }: ClaimFacts,
+  { volume, nodes, hanging }: ClaimFacts,
 ): { text: string; cure: string | undefined; isSure: boolean } | undefined {
   const ofClaim = found(volume);
   const terms = ofClaim === undefined ? [] : termsOf(ofClaim);
@@ -174,6 +175,8 @@ function placeHint(
   const all = found(nodes);
   if (all === undefined) return { text: `${text}.`, cure: undefined, isSure: false };
   const fitting = all.filter(({ metadata }) => fitsOne(terms, metadata.labels));
+  const apart = fitting.length > 0 && hanging !== undefined ? apartHint({ all, fitting, terms }, hanging) : undefined;
+  if (apart !== undefined) return { ...apart, isSure: true };
   if (fitting.length > 0) {
     const barriers = fitting.map((node) => barrierOf(node, pod));
     const names = fitting.map(({ metadata }, index) =>
@@ -192,6 +195,28 @@ function placeHint(
     isSure: true,
   };
 }
+
+/** No node can use both the volume and that of another claim of the Pod. */
+function apartHint(
+  { all, fitting, terms }: { all: readonly ClusterNode[]; fitting: readonly ClusterNode[]; terms: Terms },
+  { sibling, siblingVolume }: HangingPod,
+): Hint | undefined {
+  const other = found(siblingVolume);
+  const others = other === undefined ? [] : termsOf(other);
+  if (sibling === undefined || others.length === 0) return undefined;
+  if (fitting.some(({ metadata }) => fitsOne(others, metadata.labels))) return undefined;
+  const where = (each: Terms): string => {
+    const names = all.filter(({ metadata }) => fitsOne(each, metadata.labels)).map(({ metadata }) => metadata.name);
+    const text = each.map((term) => termText(term)).join(', or ');
+    return names.length === 0 ? `${text}, of which there is none` : `${text}, which are ${nameList(names, maxNamed)}`;
+  };
+  return {
+    text: `cannot be scheduled: no node can use both its volumes. That of this claim is for nodes with ${where(terms)}; that of claim ${sibling.metadata.name} is for nodes with ${where(others)}.`,
+    cure: 'Give the Pod claims whose volumes are in one place: recreate the one without needed data, with a class that has volumeBindingMode WaitForFirstConsumer',
+  };
+}
+
+type Terms = ReturnType<typeof termsOf>;
 
 /** It has a node, and its volume is not there. */
 function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined {

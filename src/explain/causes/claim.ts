@@ -60,6 +60,7 @@ export function checkLost(facts: ClaimFacts): Finding | undefined {
   if (claim.status?.phase !== 'Lost') return undefined;
   const held = { state: 'stuck', cause: 'lost' } as const;
   const { volumeName = '' } = claim.spec;
+  const { namespace = '', name, uid = '' } = claim.metadata;
   if (volumeName === '') return { ...held, ...exported(claim.metadata) };
   const existing = found(volume);
   const claimRef = existing?.spec.claimRef;
@@ -69,10 +70,9 @@ export function checkLost(facts: ClaimFacts): Finding | undefined {
     return {
       ...held,
       message: `The PersistentVolume ${volumeName} to which the claim was bound is gone${other}.${words === undefined ? '' : ` ${words}`}`,
-      cure: 'The data may still be in the storage: create a PersistentVolume of this name for it, and the claim is bound again. Otherwise recreate the claim',
+      cure: `The data may still be in the storage: create a PersistentVolume of this name for it, and the claim is bound again. Its spec.claimRef must name the claim (namespace ${namespace}, name ${name}, uid ${uid}), or another claim may get it. Otherwise recreate the claim, without spec.volumeName and the annotations pv.kubernetes.io/bind-completed and bound-by-controller`,
     };
   }
-  const { namespace, name, uid = '' } = claim.metadata;
   if (claimRef !== undefined && (claimRef.namespace !== namespace || claimRef.name !== name)) {
     return {
       ...held,

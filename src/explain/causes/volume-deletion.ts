@@ -30,7 +30,7 @@ import { isInTree } from '../provisioner-facts.ts';
 import { deletionHistory, failuresText, type Recorded } from '../provisioning-events.ts';
 import { quotedError } from '../quoted-error.ts';
 import { checkServing } from '../serving.ts';
-import { reuseCure, volumePatch } from '../static-volumes.ts';
+import { freeCommand, reuseCure, volumePatch } from '../static-volumes.ts';
 import { durationText } from '../time-text.ts';
 import { deleterOf, isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
@@ -115,10 +115,19 @@ function newestText({ events }: VolumeFacts, reason: string): string {
 }
 
 /** The volume is kept on purpose. */
-export function checkRetained({ volume }: VolumeFacts): Finding | undefined {
+export function checkRetained({ volume, claim }: VolumeFacts): Finding | undefined {
   const phase = volume.status?.phase ?? 'Pending';
   if (isToBeDeleted(volume) || volume.metadata.deletionTimestamp !== undefined) return undefined;
   const policy = volume.spec.persistentVolumeReclaimPolicy ?? 'Retain';
+  if (phase === 'Released' && found(claim) !== undefined) {
+    const name = claimName(volume);
+    return {
+      state: 'ok',
+      cause: 'retained',
+      message: `The claim to which it was bound is gone, and the volume is kept: its reclaim policy is ${policy}. Claim ${name} is a later one of the same name.`,
+      cure: `If the data of the volume is for that claim, which must name the volume: ${freeCommand(volume, '/spec/claimRef/uid')}`,
+    };
+  }
   const reserved = volume.spec.claimRef === undefined ? '' : ` It is reserved for claim ${claimName(volume)}.`;
   return {
     state: 'ok',
@@ -394,7 +403,7 @@ export function deletionMeaning(text: string, recorded: string | undefined): Las
 const deletionCures: readonly TextPattern[] = [
   {
     pattern: /code = FailedPrecondition |code = (Internal|Unknown) .*\b(in use|still attached|busy|has snapshots)\b/is,
-    cure: 'The storage is still in use: delete what hangs on it, such as snapshots and clones of the volume, or its last user',
+    cure: 'The storage is still in use. See what hangs on it, such as snapshots and clones of the volume, or its last user, and delete that if nobody needs it',
   },
   {
     pattern: /code = NotFound /,

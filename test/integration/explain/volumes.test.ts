@@ -389,6 +389,16 @@ const rows: readonly {
     says: /released 100 min ago, and d\.example\.com has recorded no attempt/,
   },
   {
+    name: 'a retained volume of whose name a later claim exists',
+    arrange(rig) {
+      rig.addVolume('v', { claimRef, persistentVolumeReclaimPolicy: 'Retain' }, 'Released');
+      rig.addClaim();
+    },
+    verdict: 'bound',
+    cause: 'retained',
+    says: /Claim ns1\/c is a later one of the same name\.$/,
+  },
+  {
     name: 'a retained volume that is deleted and held by somebody',
     arrange(rig) {
       const finalizers = ['external-attacher/d-example-com'];

@@ -463,6 +463,31 @@ const bound: readonly Row[] = [
     advises: /: kubectl uncordon \S+node$/,
   },
   {
+    title: 'a bound claim whose Pod has another claim in another zone',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode({ labels: { [zoneKey]: world.name('zone') } });
+      await world.addNode({ name: world.name('elsewhere'), labels: { [zoneKey]: world.name('other') } });
+      await addBoundClaim(world, usableIn(zoneKey, world.name('zone')));
+      const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: world.namespace, name: 'd' };
+      await world.addVolume({ claimRef, ...usableIn(zoneKey, world.name('other')) }, { name: world.name('second') });
+      await world.addClaim({ volumeName: world.name('second') }, { name: 'd' });
+      await world.addPod({
+        volumes: ['c', 'd'].map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
+      });
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch({ kind: 'volume', name: world.name('second') }, { status: { phase: 'Bound' } });
+      await world.patch({ kind: 'claim', name: 'd' }, { status: { phase: 'Bound' } });
+      await refuse(world, "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity.");
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /no node can use both its volumes\. That of this claim is for nodes with topology\.kubernetes\.io\/zone=\S+zone, which are \S+node; that of claim d is for nodes with topology\.kubernetes\.io\/zone=\S+other, which are \S+elsewhere\.$/,
+    advises: /^Give the Pod claims whose volumes are in one place: .*WaitForFirstConsumer$/,
+  },
+  {
     title: 'a bound claim with a volume of a node that is gone',
     async arrange(world) {
       await world.addClass();

@@ -172,7 +172,7 @@ describe('an error of a deletion', () => {
   const ofDeletion = (text: string, isLate = true): string =>
     cureText(deletionMeaning(text, undefined), { isLate, log });
   for (const [code, cure] of [
-    ['FailedPrecondition', /^The storage is still in use: .*snapshots/],
+    ['FailedPrecondition', /^The storage is still in use\. .*snapshots/],
     ['NotFound', /^The driver does not find what the deletion needs/],
     ['PermissionDenied', /^Check the credentials/],
     ['Unauthenticated', /^Check the credentials/],
