@@ -473,7 +473,10 @@ const bound: readonly Row[] = [
       await world.addVolume({ claimRef, ...usableIn(zoneKey, world.name('other')) }, { name: world.name('second') });
       await world.addClaim({ volumeName: world.name('second') }, { name: 'd' });
       await world.addPod({
-        volumes: ['c', 'd'].map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
+        volumes: [
+          { name: 'data', persistentVolumeClaim: { claimName: 'c' } },
+          { name: 'more', persistentVolumeClaim: { claimName: 'd' } },
+        ],
       });
     },
     async recorded(world) {
