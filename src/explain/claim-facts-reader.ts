@@ -11,11 +11,23 @@ import {
   type StorageClass,
   storageClasses,
 } from '../provision/objects.ts';
+import { isToBeExpanded } from './causes/expansion.ts';
 import { type ClaimOwner, readOwners } from './claim-owners.ts';
-import { type ClusterEvent, type CsiNode, csiNodes, events, nodes, secrets } from './cluster-objects.ts';
+import {
+  type ClusterEvent,
+  type CsiNode,
+  csiNodes,
+  events,
+  type Namespace,
+  namespaces,
+  nodes,
+  type Pod,
+  pods,
+  secrets,
+} from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type DriverPod, loggedCall, readDriverPod } from './driver-log.ts';
-import { cloningProtection } from './known-finalizers.ts';
+import { cloningProtection, snapshotProtection } from './known-finalizers.ts';
 import { type OtherClasses, readOtherClasses } from './other-classes.ts';
 import {
   type PodFacts,
@@ -28,7 +40,7 @@ import {
 import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
 import { type History, provisioningHistory } from './provisioning-events.ts';
 import { signOfLifeMs } from './serving.ts';
-import { readAttributesClass, readSource, type SourceFacts } from './source-facts-reader.ts';
+import { readAttributesClass, readSource, readUnready, type SourceFacts } from './source-facts-reader.ts';
 import { needsExisting, readStaticVolumes, type StaticVolumes } from './static-volumes.ts';
 
 /** The Secret that the driver gets for `CreateVolume`, as the class names it. */
@@ -55,7 +67,7 @@ export interface ClaimFacts extends PodFacts, SourceFacts {
   /** That is selected for the claim. */
   node?: Reading<KubeObject> | undefined;
   secret?: { reference: SecretReference; reading: Reading<KubeObject> } | undefined;
-  /** Of a class with `allowedTopologies` while no node is selected. */
+  /** Of a class with `allowedTopologies` while no node is selected; of an attempt that failed for want of topology: that of the selected node, else all. */
   csiNodes?: Reading<CsiNode[]> | undefined;
   /** Why the provisioner itself cannot work; undefined: the events on its Lease show it. */
   unreadiness?: string | undefined;
@@ -65,6 +77,10 @@ export interface ClaimFacts extends PodFacts, SourceFacts {
   history?: History | undefined;
   /** Milliseconds until the next attempt, as the provisioner itself knows it. */
   nextAttemptInMs?: number | undefined;
+  /** Its namespace; read of a bound claim. */
+  space?: Reading<Namespace> | undefined;
+  /** The Pod of the provisioner that leads and has recorded nothing about the claim, by the name in its Lease. */
+  leader?: Reading<Pod> | undefined;
   /** The Pod of the provisioner whose last attempt has failed in the driver, or does not end. */
   driverPod?: DriverPod | undefined;
   /** What has to change before the next attempt; undefined: it comes by itself, or that is not known. */
@@ -98,12 +114,13 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
   const { reader, now } = options;
   const { uid = '', deletionTimestamp } = claim.metadata;
   if (deletionTimestamp !== undefined) {
-    const isCloned = claim.metadata.finalizers?.includes(cloningProtection) === true;
-    const [holders, about] = await Promise.all([
+    const { finalizers = [] } = claim.metadata;
+    const [holders, about, taken] = await Promise.all([
       readHolders(claim, reader),
-      isCloned ? readEvents(claim, reader) : undefined,
+      finalizers.includes(cloningProtection) ? readEvents(claim, reader) : undefined,
+      finalizers.includes(snapshotProtection) ? readUnready(claim, reader) : undefined,
     ]);
-    return { claim, ...holders, events: about, nowMs: now() };
+    return { claim, ...holders, ...taken, events: about, nowMs: now() };
   }
   const name = className(claim);
   const asked = requestedProvisioner(claim) === undefined ? '' : provisionerOf(claim, undefined);
@@ -138,19 +155,28 @@ async function readExisting(
   return { staticVolumes: await readStaticVolumes(claim, { reader, withHosts }) };
 }
 
-/** Of a bound claim: a Pod that uses it and does not start, else its volume, and the node that was selected for it. */
+/**
+ * Of a bound claim: a Pod that uses it and does not start; else whether its namespace is being deleted, with the Pods in the way of
+ * that; else what becomes of a request for more, and its volume with the node that was selected for it. At most five requests, and one
+ * for each further 2,000 Pods of the namespace that have not started, or, of one that is being deleted, have a node.
+ */
 export async function readBoundFacts(
   claim: PersistentVolumeClaim,
   { reader, now }: Pick<ClaimReadOptions, 'reader' | 'now'>,
 ): Promise<ClaimFacts> {
   const used = await readHangingPod(claim, reader);
+  if (used.hanging !== undefined) return { claim, ...used, nowMs: now() };
+  const { namespace = '' } = claim.metadata;
   const [name, { volumeName = '' }] = [selectedNode(claim), claim.spec];
-  if (used.hanging !== undefined || name === '') return { claim, ...used, nowMs: now() };
-  const [volume, node] = await Promise.all([
-    reader.get<PersistentVolume>(persistentVolumes, { name: volumeName }),
-    reader.get<KubeObject>(nodes, { name }),
+  const [space, about, volume, node] = await Promise.all([
+    reader.get<Namespace>(namespaces, { name: namespace }),
+    isToBeExpanded(claim) ? readEvents(claim, reader) : undefined,
+    name === '' ? undefined : reader.get<PersistentVolume>(persistentVolumes, { name: volumeName }),
+    name === '' ? undefined : reader.get<KubeObject>(nodes, { name }),
   ]);
-  return { claim, ...used, volume, node, nowMs: now() };
+  const isGoing = found(space)?.metadata.deletionTimestamp !== undefined;
+  const holders = isGoing ? await readHolders(claim, reader) : {};
+  return { claim, ...used, ...holders, space, events: about, volume, node, nowMs: now() };
 }
 
 /** The first responses already say what holds it. */
@@ -185,9 +211,12 @@ async function readFurther(
   ]);
   const history = provisioningHistory(found(about) ?? [], provisionerOf(claim, ofClass));
   const { lastMs = -Infinity } = history;
-  const [leaseEvents, driverPod] = await Promise.all([
-    now() - lastMs > signOfLifeMs ? readLeaseEvents(serving, reader) : undefined,
+  const isSilent = now() - lastMs > signOfLifeMs;
+  const [leaseEvents, leader, driverPod, registered] = await Promise.all([
+    isSilent ? readLeaseEvents(serving, reader) : undefined,
+    isSilent ? readLeader(serving, reader) : undefined,
     readDriverPod(loggedCall(history, now()), serving, reader),
+    lacksTopology(history) ? readRegistered(node, reader) : undefined,
   ]);
   return {
     events: about,
@@ -196,8 +225,10 @@ async function readFurther(
     ...sources,
     ...attributes,
     secret,
+    ...(registered && { csiNodes: registered }),
     ...driverNodes,
     leaseEvents,
+    leader,
     driverPod,
   };
 }
@@ -211,6 +242,29 @@ async function readDriverNodes(
   if ((storageClass?.allowedTopologies ?? []).length === 0 || selectedNode(claim) !== '') return {};
   const [all, registered] = await Promise.all([readNodes(reader), reader.list<CsiNode>(csiNodes)]);
   return { nodes: all, csiNodes: registered };
+}
+
+/** Whether the last attempt has failed for want of topology. */
+function lacksTopology({ failed }: History): boolean {
+  return failed?.text.startsWith('error generating accessibility requirements: ') === true;
+}
+
+/** Where the driver is registered: on the selected node, else on which nodes. */
+async function readRegistered(node: string, reader: ClusterReader): Promise<Reading<CsiNode[]>> {
+  if (node === '') return await reader.list<CsiNode>(csiNodes);
+  const reading = await reader.get<CsiNode>(csiNodes, { name: node });
+  return reading.kind === 'found' ? { kind: 'found', value: [reading.value] } : reading;
+}
+
+/** A process names itself in its Lease by its host, which is the name of its Pod, or, on the network of the host, of its node. */
+async function readLeader(
+  provisioner: ProvisionerFacts | undefined,
+  reader: ClusterReader,
+): Promise<Reading<Pod> | undefined> {
+  const [lease] = found(provisioner?.leases) ?? [];
+  const holder = lease?.spec?.holderIdentity ?? '';
+  if (lease === undefined || holder === '') return undefined;
+  return await reader.get<Pod>(pods, { namespace: lease.metadata.namespace ?? '', name: holder });
 }
 
 /** What the leader of the provisioner has recorded about itself, on its Lease. */

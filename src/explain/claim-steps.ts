@@ -7,7 +7,7 @@ import { checkHangingPod, checkPodsReadable, checkUnhindered } from './causes/bo
 import { waitMeaning } from './causes/causes.ts';
 import { checkBinding, checkBound, checkLost, checkNameTaken, checkSucceeded } from './causes/claim.ts';
 import { checkClassExists, checkNamesClass, checkUnreadClass } from './causes/class.ts';
-import { checkClaimDeleted } from './causes/deletion.ts';
+import { checkClaimDeleted, checkNamespaceDeleted } from './causes/deletion.ts';
 import {
   checkClassOfVolumes,
   checkEmptyClass,
@@ -17,6 +17,7 @@ import {
   checkStaticConsumer,
 } from './causes/fitting-volume.ts';
 import { checkFailed } from './causes/driver-error.ts';
+import { checkExpansion } from './causes/expansion.ts';
 import { checkSecret } from './causes/failure.ts';
 import { checkFeatureEnabled, checkGrant } from './causes/grant.ts';
 import {
@@ -25,6 +26,7 @@ import {
   checkConsumerReadable,
   checkHasConsumer,
   checkNode,
+  checkRegistered,
 } from './causes/pod.ts';
 import { checkPopulator } from './causes/populator.ts';
 import {
@@ -47,8 +49,9 @@ import { durationText } from './time-text.ts';
 type ClaimCheck = (facts: ClaimFacts) => Finding | FailedAttempt | undefined;
 
 const steps: readonly { step: string; checks: readonly ClaimCheck[] }[] = [
-  { step: 'claim', checks: [checkClaimDeleted, checkUnhindered, checkLost, claimExists] },
+  { step: 'claim', checks: [checkClaimDeleted, checkNamespaceDeleted, checkUnhindered, checkLost, claimExists] },
   { step: 'pod', checks: [checkPodsReadable, checkHangingPod] },
+  { step: 'expansion', checks: [checkExpansion] },
   {
     step: 'volume',
     checks: [checkBound, checkNamedVolume, volumeUnread, checkNameTaken, checkAttributesBind, checkBinding],
@@ -63,7 +66,7 @@ const steps: readonly { step: string; checks: readonly ClaimCheck[] }[] = [
     step: 'consumer',
     checks: [checkConsumerReadable, checkHasProvisioner, checkHasConsumer, checkStaticConsumer, checkConsumer],
   },
-  { step: 'node', checks: [checkNode] },
+  { step: 'node', checks: [checkRegistered, checkNode] },
   { step: 'selector', checks: [checkSelector] },
   { step: 'hand-over', checks: [checkHandOver] },
   { step: 'provisioner', checks: [checkReady, checkElectionWaits, checkProvisioner] },

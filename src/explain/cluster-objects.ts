@@ -1,6 +1,6 @@
 /** The kinds that an explanation reads besides claims, volumes and classes, with the fields that it reads of them. */
 import type { KubeObject, ObjectMeta, Resource } from '../kube/kube-object.ts';
-import type { NodeSelectorRequirement, QuantityText } from '../provision/objects.ts';
+import type { NodeSelectorRequirement, PersistentVolumeClaim, QuantityText } from '../provision/objects.ts';
 
 /** core/v1 Event. */
 export interface ClusterEvent extends KubeObject {
@@ -22,6 +22,14 @@ export interface ClusterEvent extends KubeObject {
 /** core/v1 Namespace. */
 export interface Namespace extends KubeObject {
   status?: { conditions?: { type: string; status: string; message?: string }[] };
+}
+
+/** What external-resizer and kubelets write into the status of a claim that is to be larger. */
+export interface ResizedClaim extends PersistentVolumeClaim {
+  status?: PersistentVolumeClaim['status'] & {
+    conditions?: { type: string; status: string; message?: string; lastTransitionTime?: string | null }[];
+    allocatedResourceStatuses?: Record<string, string>;
+  };
 }
 
 /** core/v1 Pod. */
@@ -150,6 +158,8 @@ export interface Snapshot extends KubeObject {
 export interface SnapshotContent extends KubeObject {
   spec?: {
     driver?: string;
+    deletionPolicy?: string;
+    source?: { volumeHandle?: string };
     sourceVolumeMode?: string;
     volumeSnapshotRef?: { namespace?: string; name?: string; uid?: string };
   };

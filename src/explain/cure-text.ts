@@ -23,7 +23,13 @@ export function cureText(
   { cure, late, log: isLogged }: LastingCure,
   { isLate, log }: { isLate: boolean; log: string },
 ): string {
+  if (late !== undefined && !isLate) return lasting(cure, late);
   const text = isLate ? (late ?? cure) : cure;
-  if (isLogged !== true || (late !== undefined && !isLate)) return text;
+  if (isLogged !== true) return text;
   return text === '' ? log : `${text}. ${log}`;
+}
+
+/** What to do about something that usually passes by itself. All without full stops. */
+export function lasting(now: string, later: string): string {
+  return `${now}. If it lasts: ${later.charAt(0).toLowerCase()}${later.slice(1)}`;
 }

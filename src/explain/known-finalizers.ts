@@ -1,10 +1,12 @@
 /** Finalizers of claims and volumes: who sets them, and when they are removed. docs/why.md has the same table. */
 import { shellCommand } from '../base/shell-word.ts';
 import { volumeFinalizer } from '../provision/objects.ts';
+import { lasting } from './cure-text.ts';
 
 export const claimProtection = 'kubernetes.io/pvc-protection';
 export const volumeProtection = 'kubernetes.io/pv-protection';
 export const cloningProtection = 'provisioner.storage.kubernetes.io/cloning-protection';
+export const snapshotProtection = 'snapshot.storage.kubernetes.io/pvc-as-source-protection';
 /** With a name that is made of the driver's. */
 export const attacherPrefix = 'external-attacher/';
 
@@ -48,7 +50,7 @@ export const knownFinalizers: readonly KnownFinalizer[] = [
   },
   { prefix: cloningProtection, owner: 'the provisioner', removed: 'once no clone of the claim is pending' },
   {
-    prefix: 'snapshot.storage.kubernetes.io/pvc-as-source-protection',
+    prefix: snapshotProtection,
     owner: snapshotController,
     removed: 'once no snapshot of the claim is being taken',
     look: ({ namespace = '' }) =>
@@ -117,7 +119,7 @@ export function heldFor(agoMs: number, cure: string): { state: 'waiting' | 'stuc
   return agoMs < usualMs
     ? {
         state: 'waiting',
-        cure: `Usually nothing: it takes a moment. If it lasts: ${cure.charAt(0).toLowerCase()}${cure.slice(1)}`,
+        cure: lasting('Usually nothing: it takes a moment', cure),
       }
     : { state: 'stuck', cure };
 }

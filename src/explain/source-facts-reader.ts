@@ -39,6 +39,8 @@ export interface SourceFacts {
   /** Of a source claim that has one. */
   sourceVolume?: Reading<PersistentVolume> | undefined;
   snapshot?: Reading<Snapshot> | undefined;
+  /** Of a claim that is being deleted, and kept for snapshots of it: those that are not ready. `snapshot` is the first. */
+  unready?: Reading<Snapshot[]> | undefined;
   snapshotContent?: Reading<SnapshotContent> | undefined;
   /** Where the snapshot finds none for it. */
   snapshotClasses?: Reading<SnapshotClass[]> | undefined;
@@ -111,13 +113,29 @@ async function readSnapshot(source: SourceReference, reader: ClusterReader): Pro
     return { snapshot, snapshotNames: await reader.pick<KubeObject, string>(snapshots, nameOf, { namespace }) };
   }
   if (snapshot.kind !== 'found') return { snapshot };
-  const { readyToUse, error } = snapshot.value.status ?? {};
+  return { snapshot, ...(await readTaking(snapshot.value, reader)) };
+}
+
+/** How far a snapshot is. */
+async function readTaking(snapshot: Snapshot, reader: ClusterReader): Promise<SourceFacts> {
+  const { readyToUse, error } = snapshot.status ?? {};
   const lacksClass = readyToUse !== true && (error?.message ?? '').includes('snapshot class');
   const [snapshotContent, classes] = await Promise.all([
-    reader.get<SnapshotContent>(snapshotContents, { name: contentName(snapshot.value) }),
+    reader.get<SnapshotContent>(snapshotContents, { name: contentName(snapshot) }),
     lacksClass ? reader.list<SnapshotClass>(snapshotClasses) : undefined,
   ]);
-  return { snapshot, snapshotContent, snapshotClasses: classes };
+  return { snapshotContent, snapshotClasses: classes };
+}
+
+/** The snapshots of a claim for which the snapshot-controller keeps it (its `isPVCBeingUsed`), and how far the first of them is. */
+export async function readUnready(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<SourceFacts> {
+  const { namespace = '', name } = claim.metadata;
+  const isUnready = ({ spec, status }: Snapshot): boolean =>
+    spec?.source?.persistentVolumeClaimName === name && status?.readyToUse !== true;
+  const unready = await reader.select<Snapshot>(snapshots, isUnready, { namespace });
+  const first = found(unready)?.[0];
+  if (first === undefined) return { unready };
+  return { unready, snapshot: { kind: 'found', value: first }, ...(await readTaking(first, reader)) };
 }
 
 /** The VolumeSnapshotContent of a snapshot, by the name that the snapshot-controller gives it where none is recorded yet. */

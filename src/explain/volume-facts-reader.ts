@@ -17,6 +17,8 @@ import {
   type ClusterNode,
   nodes,
   secrets,
+  type SnapshotContent,
+  snapshotContents,
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type DriverPod, readDriverPod } from './driver-log.ts';
@@ -34,6 +36,8 @@ export interface VolumeFacts {
   attachments?: Reading<Attachment[]> | undefined;
   /** Of its attachments, the first few. */
   attachedNodes?: readonly { name: string; reading: Reading<ClusterNode> }[] | undefined;
+  /** Snapshots of its storage; read where the driver says that the storage is needed. */
+  taken?: Reading<SnapshotContent[]> | undefined;
   events?: Reading<ClusterEvent[]> | undefined;
   provisioner?: ProvisionerFacts | undefined;
   /** The node whose provisioner created the volume, in node deployment. */
@@ -96,8 +100,9 @@ export async function readVolumeFacts(
     node === undefined ? undefined : reader.exists(nodes, { name: node }),
   ]);
   const { failed } = deletionHistory(found(about) ?? []);
-  const [attachedNodes, secret, driverPod] = await Promise.all([
+  const [attachedNodes, taken, secret, driverPod] = await Promise.all([
     readNodes(found(attached) ?? [], reader),
+    failed !== undefined && stillNeeded.test(failed.text) ? readTaken(volume, reader) : undefined,
     failed && readSecret(volume, reader),
     failed && readDriverPod(failed, provisioner, reader),
   ]);
@@ -106,6 +111,7 @@ export async function readVolumeFacts(
     nowMs: now(),
     attachments: attached,
     attachedNodes,
+    taken,
     events: about,
     provisioner,
     node: node === undefined || reading === undefined ? undefined : { name: node, reading },
@@ -124,6 +130,20 @@ function readEvents({ metadata }: PersistentVolume, reader: ClusterReader): Prom
 async function readDeleter(volume: PersistentVolume, reader: ClusterReader): Promise<ProvisionerFacts | undefined> {
   const deleter = deleterOf(volume);
   return deleter === '' ? undefined : await readProvisioner(deleter, reader);
+}
+
+/** With what drivers refuse to delete storage on which other storage depends (CSI specification, "DeleteVolume Errors": `FAILED_PRECONDITION`). */
+export const stillNeeded =
+  /code = FailedPrecondition |code = (Internal|Unknown) .*\b(in use|still attached|busy|(has|have|dependent) (snapshots?|clones?|children))\b/is;
+
+/** Dynamically taken ones: those that were imported do not name a volume. */
+function readTaken({ spec }: PersistentVolume, reader: ClusterReader): Promise<Reading<SnapshotContent[]>> {
+  const { driver, volumeHandle } = spec.csi ?? {};
+  return reader.select<SnapshotContent>(
+    snapshotContents,
+    ({ spec }) =>
+      spec?.driver === driver && spec?.source?.volumeHandle !== undefined && spec.source.volumeHandle === volumeHandle,
+  );
 }
 
 /** The API server selects attachments by nothing but their name. */

@@ -3,7 +3,8 @@ import { shellCommand } from '../../base/shell-word.ts';
 import type { Attachment, ClusterNode } from '../cluster-objects.ts';
 import { found, type Reading } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
-import { attacherPrefix, finalizerCure } from '../known-finalizers.ts';
+import { lasting } from '../cure-text.ts';
+import { attacherPrefix, finalizerCure, finalizerRemoval, type HeldObject } from '../known-finalizers.ts';
 import { deletionHistory } from '../provisioning-events.ts';
 import { durationText } from '../time-text.ts';
 import { isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
@@ -60,7 +61,7 @@ function holdOf(attachment: Attachment, facts: VolumeFacts): Hold {
 }
 
 /** It is being detached: the driver's external-attacher has to say that it is done. */
-function holdByAttacher({ metadata, spec, status }: Attachment, { nowMs }: VolumeFacts): Hold {
+function holdByAttacher({ metadata, spec, status }: Attachment, { nowMs, attachedNodes = [] }: VolumeFacts): Hold {
   const { name, deletionTimestamp = '', finalizers = [] } = metadata;
   const attacher = spec?.attacher ?? '';
   const sinceMs = nowMs - Date.parse(deletionTimestamp);
@@ -71,22 +72,25 @@ function holdByAttacher({ metadata, spec, status }: Attachment, { nowMs }: Volum
     return {
       isLate: sinceMs > usualMs,
       why: `Detaching it has failed for ${durationText(sinceMs)}, and is tried again. Last error: ${error}`,
-      cure: `See the log of the driver ${attacher}. If the storage no longer has the volume or the node, so that nothing is left to detach: ${removal(held, own)}`,
+      cure: `See the log of the driver ${attacher}. ${removal(held, own)}`,
     };
   }
-  const isLate = sinceMs > detachMs;
+  const node = spec?.nodeName ?? '';
+  const isGone = attachedNodes.some(({ name: each, reading }) => each === node && reading.kind === 'missing');
+  const isLate = sinceMs > (isGone ? usualMs : detachMs);
+  const cure = own.startsWith(attacherPrefix)
+    ? `Check that the driver's external-attacher runs (container csi-attacher), and see its log. ${removal(held, own)}`
+    : finalizerCure(held, own);
   return {
     isLate,
-    why: `The external-attacher of ${attacher} has to detach it, since ${durationText(sinceMs)}`,
-    cure: isLate ? finalizerCure(held, own) : 'Nothing: it takes a moment',
+    why: `The external-attacher of ${attacher} has to detach it, since ${durationText(sinceMs)}${isGone ? `; node ${node} does not exist` : ''}`,
+    cure: isLate ? cure : lasting('Nothing: it takes a moment', cure),
   };
 }
 
-function removal(
-  object: { kind: 'volumeattachment'; name: string; finalizers: readonly string[] },
-  own: string,
-): string {
-  return finalizerCure(object, own).replace(/^.*: (?=kubectl)/, '');
+/** The provisioner deletes the storage as soon as no attachment is left. */
+function removal(object: HeldObject, own: string): string {
+  return `Only if the storage itself shows that the volume is attached to no node, so that nobody writes to it any more, remove the finalizer; its deletion goes on then: ${finalizerRemoval(object, own)}`;
 }
 
 /** kube-controller-manager has to begin: it waits until the node no longer has the volume mounted. */

@@ -21,6 +21,7 @@ import {
 import { durationText } from '../time-text.ts';
 import { checkAttributesModified, checkSourceDropped } from './attributes-class.ts';
 import { checkBound } from './claim.ts';
+import { checkExpansion } from './expansion.ts';
 import { deleteCommand, wayToEnd } from './holding-pods.ts';
 import { isOutdated, waitsForScheduler } from './pod.ts';
 
@@ -56,7 +57,7 @@ function registerCure(node: string): string {
 
 /** A bound claim whose Pods start, as far as is known. */
 export function checkUnhindered(facts: ClaimFacts): Finding | undefined {
-  const isHindered = checkPodsReadable(facts) !== undefined || checkHangingPod(facts) !== undefined;
+  const isHindered = [checkPodsReadable, checkHangingPod, checkExpansion].some((check) => check(facts) !== undefined);
   return isHindered ? undefined : (checkAttributesModified(facts) ?? checkSourceDropped(facts) ?? checkBound(facts));
 }
 

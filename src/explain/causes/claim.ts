@@ -54,6 +54,10 @@ function excludes(volume: PersistentVolume | undefined, labels: Record<string, s
   );
 }
 
+/** What kube-controller-manager has written into a claim; with it another one is taken for bound. */
+const withoutBinding =
+  'without spec.volumeName and the annotations pv.kubernetes.io/bind-completed and bound-by-controller';
+
 /** The claim was bound to a volume that is gone, or that names another claim, or another UID (`syncBoundClaim` of kube-controller-manager). */
 export function checkLost(facts: ClaimFacts): Finding | undefined {
   const { claim, volume, events, nowMs } = facts;
@@ -70,14 +74,14 @@ export function checkLost(facts: ClaimFacts): Finding | undefined {
     return {
       ...held,
       message: `The PersistentVolume ${volumeName} to which the claim was bound is gone${other}.${words === undefined ? '' : ` ${words}`}`,
-      cure: `The data may still be in the storage: create a PersistentVolume of this name for it, and the claim is bound again. Its spec.claimRef must name the claim (namespace ${namespace}, name ${name}, uid ${uid}), or another claim may get it. Otherwise recreate the claim, without spec.volumeName and the annotations pv.kubernetes.io/bind-completed and bound-by-controller`,
+      cure: `The data may still be in the storage: create a PersistentVolume of this name for it, and the claim is bound again. Its spec.claimRef must name the claim (namespace ${namespace}, name ${name}, uid ${uid}), or another claim may get it. Otherwise recreate the claim ${withoutBinding}`,
     };
   }
   if (claimRef !== undefined && (claimRef.namespace !== namespace || claimRef.name !== name)) {
     return {
       ...held,
-      message: `PersistentVolume ${volumeName}, to which the claim was bound, is reserved for claim ${claimRef.namespace ?? ''}/${claimRef.name ?? ''}.`,
-      cure: 'Recreate the claim for another volume',
+      message: `The claim names PersistentVolume ${volumeName} as the one to which it is bound, and that belongs to claim ${claimRef.namespace ?? ''}/${claimRef.name ?? ''}: this one may be a copy of that claim.`,
+      cure: `Delete this claim, and create it again ${withoutBinding}. The volume and the other claim stay as they are`,
     };
   }
   if (claimRef !== undefined && claimRef.uid !== uid) {

@@ -1,6 +1,9 @@
 /** A claim that is being deleted: what holds it. */
+import { nameList } from '../../base/name-list.ts';
+import { shellCommand } from '../../base/shell-word.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
+import { lasting } from '../cure-text.ts';
 import type { Finding } from '../explanation.ts';
 import {
   claimProtection,
@@ -10,10 +13,39 @@ import {
   finalizerCure,
   finalizerText,
   heldFor,
+  snapshotProtection,
 } from '../known-finalizers.ts';
 import { recordedOf } from '../provisioning-events.ts';
 import { durationText } from '../time-text.ts';
 import { heldByPods, holdersOf } from './holding-pods.ts';
+import { controllerCure, snapshotProblem } from './snapshot.ts';
+
+/** Snapshots in a message: more are counted. */
+const maxNamed = 5;
+/** kube-controller-manager has deleted what is in a namespace by then, in milliseconds. */
+const emptiedWithinMs = 2 * 60_000;
+
+/** A bound claim goes with its namespace, after the Pods there (Kubernetes 1.33 and newer), and after those that use it. */
+export function checkNamespaceDeleted(facts: ClaimFacts): Finding | undefined {
+  const { claim, space, nowMs } = facts;
+  const { deletionTimestamp, name = '' } = found(space)?.metadata ?? {};
+  if (deletionTimestamp === undefined || claim.metadata.deletionTimestamp !== undefined) return undefined;
+  const agoMs = nowMs - Date.parse(deletionTimestamp);
+  const base = `Namespace ${name} is being deleted, for ${durationText(agoMs)}, and the claim with it, once its Pods are gone`;
+  const byPods = heldByPods(base, facts);
+  if (byPods !== undefined) return byPods;
+  const remains = (found(space)?.status?.conditions ?? [])
+    .filter(({ status }) => status === 'True')
+    .flatMap(({ message = '' }) => message || []);
+  const isLate = agoMs > emptiedWithinMs;
+  const cure = `See what is left there, and what holds it: kubectl get namespace ${name} -o yaml`;
+  return {
+    state: isLate ? 'stuck' : 'waiting',
+    cause: 'deleting',
+    message: `${base}.${remains.length === 0 ? '' : ` kube-controller-manager: ${remains.join('; ')}`}`,
+    cure: isLate ? cure : lasting('Nothing: it takes a moment', cure),
+  };
+}
 
 /** A claim that is being deleted stays until its finalizers are gone. */
 export function checkClaimDeleted(facts: ClaimFacts): Finding | undefined {
@@ -34,6 +66,8 @@ export function checkClaimDeleted(facts: ClaimFacts): Finding | undefined {
     }
   }
   if (finalizers.includes(cloningProtection)) return heldByClone(base, facts);
+  const bySnapshots = finalizers.includes(snapshotProtection) ? heldBySnapshots(facts) : undefined;
+  if (bySnapshots !== undefined) return bySnapshots;
   const foreign = finalizers.find((finalizer) => finalizer !== claimProtection);
   const unused = pods?.kind === 'found' && holdersOf(facts).length === 0 ? ' No Pod uses it.' : '';
   const sinceMs = nowMs - Date.parse(deletionTimestamp);
@@ -53,6 +87,35 @@ export function checkClaimDeleted(facts: ClaimFacts): Finding | undefined {
     cause: 'deleting',
     message: `${base}.${unused}${isLate ? ` It was deleted ${durationText(sinceMs)} ago.` : ''}`,
     cure: isLate ? controllerManagerCure : 'Nothing: kube-controller-manager will remove the finalizer in a moment',
+  };
+}
+
+/** The snapshot-controller keeps a claim until all snapshots of it are taken. */
+function heldBySnapshots(facts: ClaimFacts): Finding | undefined {
+  const { claim, nowMs } = facts;
+  const { namespace = '', deletionTimestamp = '' } = claim.metadata;
+  const base = `The claim is being deleted and is held by ${snapshotProtection} of the snapshot-controller`;
+  const names = found(facts.unready)?.map(({ metadata }) => metadata.name);
+  if (names === undefined) return undefined;
+  if (names.length === 0) {
+    return {
+      ...heldFor(nowMs - Date.parse(deletionTimestamp), controllerCure),
+      cause: 'deleting',
+      message: `${base}, which removes it once no snapshot of the claim is being taken; none is.`,
+    };
+  }
+  const problem = snapshotProblem(facts);
+  const [first = '', ...others] = names;
+  const further = others.length === 0 ? '' : ` Further ones are not ready: ${nameList(others, maxNamed)}.`;
+  const command = shellCommand(['kubectl', 'delete', 'volumesnapshot', '-n', namespace, first]) ?? '';
+  return {
+    state: problem?.state ?? 'waiting',
+    cause: 'deleting',
+    message: `${base}, because of a snapshot of it: VolumeSnapshot ${first} ${problem?.text ?? 'is not ready'}.${further}`,
+    cure:
+      problem?.state === 'stuck'
+        ? `Put right what it lacks, so that it is taken, or, if nobody needs it: ${command}`
+        : 'Nothing: the claim goes once the snapshot is taken',
   };
 }
 

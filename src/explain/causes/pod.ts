@@ -10,7 +10,8 @@ import { isBlockedBy, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding, Holding, Link } from '../explanation.ts';
 import { barrierOf, fitsOne, type Labels, maxNamed, termText } from '../node-labels.ts';
-import { type Recorded, recordedOf } from '../provisioning-events.ts';
+import { failuresText, type Recorded, recordedOf } from '../provisioning-events.ts';
+import { quotedError } from '../quoted-error.ts';
 import {
   claimIn,
   isAwaited,
@@ -376,6 +377,48 @@ export function checkNode(facts: ClaimFacts): Finding | undefined {
     message: `${gone}.`,
     cure: 'Check that the provisioner runs: it provisions the volume all the same, or asks the scheduler for another node. If neither happens, recreate the claim and its Pod',
   };
+}
+
+/** The provisioner found no topology: whether the driver is registered where it looked. */
+export function checkRegistered(facts: ClaimFacts): Finding | undefined {
+  const { claim, storageClass, csiNodes, nowMs } = facts;
+  const { failed, started } = attempts(facts);
+  if (failed === undefined || !isTopologyError(failed.text) || csiNodes === undefined) return undefined;
+  if (started !== undefined && started.atMs > failed.atMs) return undefined;
+  if (csiNodes.kind === 'unreadable') return undefined; // the error itself says what to look at
+  const node = selectedNode(claim);
+  const driver = provisionerOf(claim, found(storageClass));
+  const all = found(csiNodes) ?? [];
+  const own = all.flatMap(({ spec }) => spec?.drivers?.find(({ name }) => name === driver) ?? []);
+  if (own.some(({ topologyKeys }) => (topologyKeys ?? []).length > 0)) return undefined;
+  const where =
+    node === ''
+      ? 'is registered on no node'
+      : `is not registered on node ${shortValue(node)}, which was chosen for the claim`;
+  const others = all.flatMap(({ spec }) => spec?.drivers?.map(({ name }) => name) ?? []);
+  const instead =
+    node === '' ? '' : `: its CSINode ${others.length === 0 ? 'lists no driver' : `lists ${named(others)}`}`;
+  const error = `Provisioning ${failuresText(failed, nowMs)}. Last error: ${quotedError(failed.text)}`;
+  if (own.length > 0) {
+    return {
+      ...{ state: 'stuck', cause: 'no-topology' },
+      message: `Driver ${shortValue(driver)} is registered ${node === '' ? '' : `on node ${shortValue(node)} `}without topology keys. ${error}`,
+      cure: "Have the driver's node plugin report a topology (NodeGetInfo): see its log, and whether the node has the labels that it reads. A driver without topology needs --feature-gates=Topology=false",
+    };
+  }
+  const start = "Let the driver's node plugin, usually a DaemonSet, run";
+  return {
+    ...{ state: 'stuck', cause: 'no-topology' },
+    message: `Driver ${shortValue(driver)} ${where}${instead}. ${error}`,
+    cure:
+      node === ''
+        ? `${start}, and see its log: kubectl get csinodes`
+        : `${start} on that node (see its nodeSelector and tolerations), or keep the Pod off it, with a nodeSelector for a node that has the driver: kubectl get csinodes`,
+  };
+}
+
+function isTopologyError(text: string): boolean {
+  return text.startsWith('error generating accessibility requirements: ');
 }
 
 const topologyCure =

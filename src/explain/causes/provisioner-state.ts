@@ -8,8 +8,10 @@ import { electionWaitingReason, notReadyReason } from '../../provision/event-rea
 import { attempts, type FailedAttempt, withClassAge } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
+import { lasting } from '../cure-text.ts';
 import { callEndsWithinMs, driverLogText } from '../driver-log.ts';
 import type { Finding, Holding } from '../explanation.ts';
+import { controllerManagerCure } from '../known-finalizers.ts';
 import { missingRight, rightCure } from '../missing-right.ts';
 import { isInTree } from '../provisioner-facts.ts';
 import { type Recorded, recordedOf } from '../provisioning-events.ts';
@@ -49,7 +51,7 @@ export function checkHandOver(facts: ClaimFacts): Finding | FailedAttempt | unde
       state: late ? 'stuck' : 'waiting',
       cause: 'not-handed-over',
       message: `kube-controller-manager has not handed the claim to its provisioner (annotation volume.kubernetes.io/storage-provisioner), and the claim has been like this for ${durationText(ageMs)}.`,
-      cure: late ? 'Check that kube-controller-manager runs and that its log is free of errors' : 'Nothing yet',
+      cure: late ? controllerManagerCure : lasting('Nothing yet', controllerManagerCure),
     };
   }
   if (serving !== '' && serving !== asked && !isInTree(serving)) {
@@ -210,7 +212,7 @@ export const inProgress = defineCause({
 /** A working provisioner has started on a claim by then, in milliseconds. */
 const beginsWithinMs = 2 * 60_000;
 /** With very many claims before this one, in milliseconds. */
-const queuedWithinMs = 15 * 60_000;
+const queuedWithinMs = 10 * 60_000;
 
 /** An attempt is under way. */
 export function checkUnderWay(facts: ClaimFacts): Finding | undefined {
@@ -231,21 +233,24 @@ export function checkUnderWay(facts: ClaimFacts): Finding | undefined {
 }
 
 /** No attempt was begun. */
-export function checkNotBegun({ claim, storageClass, provisioner, nowMs }: ClaimFacts): Finding {
+export function checkNotBegun({ claim, storageClass, provisioner, leader, nowMs }: ClaimFacts): Finding {
   const name = provisionerOf(claim, found(storageClass));
   const ageMs = nowMs - lastChangeMs(claim);
   const isLate = ageMs > beginsWithinMs;
   const isStuck = ageMs > queuedWithinMs;
   const [lease] = found(provisioner?.leases) ?? [];
   const holder = lease?.spec?.holderIdentity ?? '';
-  const whose = holder === '' ? '' : `, ${shortValue(holder)} in namespace ${lease?.metadata.namespace ?? ''}`;
+  const namespace = lease?.metadata.namespace ?? '';
+  const whose = holder === '' ? '' : `, ${shortValue(holder)} in namespace ${namespace}`;
+  const isNoPod = leader?.kind === 'missing';
+  const cure = `See the log of the provisioner${whose}: it may be busy with other claims, lack the permission to record events, or hang`;
   return {
     state: isStuck ? 'stuck' : 'waiting',
     cause: 'in-progress',
     presumes: true,
-    message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it ${isLate ? `in ${durationText(ageMs)}` : 'yet'}.`,
+    message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it ${isLate ? `in ${durationText(ageMs)}` : 'yet'}.${isLate && isNoPod ? ` Its leader ${shortValue(holder)} renews Lease ${namespace}/${lease?.metadata.name ?? ''}, and there is no Pod of that name there.` : ''}`,
     cure: isLate
-      ? `See the log of the provisioner${whose}: it may be busy with other claims, or lack the permission to record events`
-      : 'Nothing yet: it starts within seconds, or once it is done with the claims before this one',
+      ? `${cure}${isNoPod ? '. Without a Pod it is on the network of a host of that name, or left over from an earlier installation, elsewhere: end that one, and another takes the Lease' : ''}`
+      : lasting('Nothing yet: it starts within seconds, or once it is done with the claims before this one', cure),
   };
 }

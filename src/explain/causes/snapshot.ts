@@ -37,7 +37,7 @@ const takenWithinMs = 60 * 60_000;
 const maxNamed = 5;
 
 const otherSourceCure = 'Recreate the claim with another source';
-const controllerCure =
+export const controllerCure =
   'Install the snapshot-controller of kubernetes-csi/external-snapshotter, or see why it does not work: kubectl get pods -A -l app.kubernetes.io/name=snapshot-controller';
 
 /** @returns undefined for a snapshot that can be restored, as far as is known. */

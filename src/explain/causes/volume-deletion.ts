@@ -1,4 +1,5 @@
 /** Why a volume that is to be deleted stays, or why nothing is to be deleted. */
+import { nameList } from '../../base/name-list.ts';
 import { shellCommand } from '../../base/shell-word.ts';
 import {
   deletedAfterText,
@@ -32,7 +33,7 @@ import { quotedError } from '../quoted-error.ts';
 import { checkServing } from '../serving.ts';
 import { freeCommand, reuseCure, volumePatch } from '../static-volumes.ts';
 import { durationText } from '../time-text.ts';
-import { deleterOf, isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
+import { deleterOf, isToBeDeleted, stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
 import { vagueErrors } from './driver-error.ts';
 import { requestMeaning } from './failure.ts';
@@ -69,6 +70,8 @@ function linkTo({ metadata: { namespace = '', name, deletionTimestamp } }: Persi
   return deletionTimestamp === undefined ? [] : [{ namespace, name, way }];
 }
 
+/** Snapshots in a message: more are counted. */
+const maxNamed = 5;
 /** How long kube-controller-manager may take to empty a volume, in milliseconds. */
 const recyclingMs = 10 * 60_000;
 
@@ -359,10 +362,20 @@ export function checkDeletion(facts: VolumeFacts): Finding | undefined {
 /** A deletion that takes longer needs somebody, in milliseconds. */
 const unfinishedMs = 10 * 60_000;
 
-function failedDeletion(failed: Recorded, { volume, secret, nowMs, driverPod }: VolumeFacts): Holding {
+function failedDeletion(failed: Recorded, facts: VolumeFacts): Holding {
+  const { volume, secret, nowMs, driverPod } = facts;
   const { cause, ...lasting } = deletionMeaning(failed.text, failed.cause);
   const error = quotedError(failed.text);
   const message = `Its deletion ${failuresText(failed, nowMs)}; it will be retried. Last error: ${error}`;
+  const bySnapshots = snapshotsText(facts);
+  if (cause === 'delete-error' && bySnapshots !== undefined) {
+    return {
+      state: 'stuck',
+      cause,
+      cure: bySnapshots.cure,
+      message: `${bySnapshots.text} Its deletion ${failuresText(failed, nowMs)}; it will be retried. Last error: ${error}`,
+    };
+  }
   const goesOn = lasting.late !== undefined && nowMs - failed.sinceMs < unfinishedMs;
   const cure = cureText(lasting, { isLate: !goesOn, log: driverLogText(driverPod) });
   if (secret === undefined || cause !== 'delete-error' || goesOn) {
@@ -386,6 +399,24 @@ function failedDeletion(failed: Recorded, { volume, secret, nowMs, driverPod }: 
   };
 }
 
+/** Which snapshots there are of the volume, and how they go; read where the driver says that it is needed. */
+function snapshotsText({ taken }: VolumeFacts): { text: string; cure: string } | undefined {
+  const contents = found(taken) ?? [];
+  const [first] = contents;
+  if (first === undefined) return undefined;
+  const names = contents.map(({ metadata, spec }) => {
+    const { namespace = '', name = '' } = spec?.volumeSnapshotRef ?? {};
+    return `${namespace}/${name} (VolumeSnapshotContent ${metadata.name})`;
+  });
+  const kept = contents.filter(({ spec }) => spec?.deletionPolicy === 'Retain').map(({ metadata }) => metadata.name);
+  const { namespace = '', name = '' } = first.spec?.volumeSnapshotRef ?? {};
+  const command = shellCommand(['kubectl', 'delete', 'volumesnapshot', '-n', namespace, name]) ?? '';
+  return {
+    text: `The driver keeps the volume, of which there ${contents.length === 1 ? 'is a snapshot' : 'are snapshots'}: ${nameList(names, maxNamed)}.`,
+    cure: `As long as somebody needs ${contents.length === 1 ? 'it' : 'them'}, nothing: snapshots are often backups. Otherwise delete ${contents.length === 1 ? 'it' : 'them'}, and the volume is deleted then${kept.length === 0 ? '' : ` (deletionPolicy Retain keeps the snapshot at the storage: set it to Delete first in ${nameList(kept, maxNamed)})`}: ${command}`,
+  };
+}
+
 function secretCommand({ metadata: { name } }: VolumeFacts['volume']): string {
   const key = 'volume.kubernetes.io/provisioner-deletion-secret';
   return `kubectl annotate pv ${name} --overwrite ${key}-namespace=NAMESPACE ${key}-name=NAME`;
@@ -402,7 +433,7 @@ export function deletionMeaning(text: string, recorded: string | undefined): Las
 /** By what the driver or the provisioner says of a deletion (CSI specification, "DeleteVolume Errors" and "Error Scheme"). */
 const deletionCures: readonly TextPattern[] = [
   {
-    pattern: /code = FailedPrecondition |code = (Internal|Unknown) .*\b(in use|still attached|busy|has snapshots)\b/is,
+    pattern: stillNeeded,
     cure: 'The storage is still in use. See what hangs on it, such as snapshots and clones of the volume, or its last user, and delete that if nobody needs it',
   },
   {

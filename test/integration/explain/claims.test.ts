@@ -1013,12 +1013,12 @@ describe('why of a claim', () => {
     });
   }
 
-  test('needs two requests for a bound claim whose Pods have all started', async () => {
+  test('needs three requests for a bound claim whose Pods have all started', async () => {
     await using rig = await ExplainRig.start();
     rig.addClaim({ volumeName: 'v' }, { phase: 'Bound' });
     rig.addPod('p', { spec: { nodeName: 'n1' }, status: { phase: 'Running' } });
     await rig.explain();
-    assert.deepEqual(rig.requests, ['get persistentvolumeclaims', 'list pods']);
+    assert.deepEqual(rig.requests, ['get persistentvolumeclaims', 'list pods', 'get namespaces']);
   });
 
   test('keeps its own words where the other claim of its Pod says the same, and looks at each claim once', async () => {

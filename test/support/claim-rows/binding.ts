@@ -314,8 +314,8 @@ export const binding: readonly Row[] = [
     },
     verdict: 'stuck',
     cause: 'lost',
-    says: /^PersistentVolume \S+, to which the claim was bound, is reserved for claim \S+\/gone\.$/,
-    advises: /^Recreate the claim/,
+    says: /^The claim names PersistentVolume \S+ as the one to which it is bound, and that belongs to claim \S+\/gone: this one may be a copy of that claim\.$/,
+    advises: /^Delete this claim, and create it again without spec\.volumeName and the annotations /,
   },
   {
     title: 'a claim that was created from the export of a bound one',
@@ -538,7 +538,7 @@ export const binding: readonly Row[] = [
     ends: 'gone',
   },
   {
-    title: 'a claim that is being deleted and of which a snapshot is being taken',
+    title: 'a claim that is being deleted, and that the snapshot-controller keeps although no snapshot is being taken',
     async arrange(world) {
       await world.addClass();
       await world.addClaim({}, { finalizers: ['snapshot.storage.kubernetes.io/pvc-as-source-protection'] });
@@ -548,8 +548,8 @@ export const binding: readonly Row[] = [
     laterMs: minute,
     verdict: 'stuck',
     cause: 'deleting',
-    says: /of the snapshot-controller, which removes it once no snapshot of the claim is being taken/,
-    advises: /: kubectl get volumesnapshots --namespace \S+$/,
+    says: /of the snapshot-controller, which removes it once no snapshot of the claim is being taken; none is\.$/,
+    advises: /: kubectl get pods -A -l app\.kubernetes\.io\/name=snapshot-controller$/,
     cure: (world) => world.patch(claim, { metadata: { finalizers: null } }),
     ends: 'gone',
   },
@@ -842,7 +842,25 @@ export const binding: readonly Row[] = [
     verdict: 'stuck',
     cause: 'attached',
     says: /Detaching it has failed for 10 min, and is tried again\. Last error: .* desc = no such node\.$/,
-    advises: /: kubectl patch volumeattachment \S+-attachment --type=json /,
+    advises:
+      /Only if the storage itself shows that the volume is attached to no node, .*: kubectl patch volumeattachment \S+-attachment --type=json /,
+    cure: (world) => detached(world, world.patch(attachmentOf(world), { metadata: { finalizers: null } })),
+    ends: 'gone',
+  },
+  {
+    title: 'a released volume that no external-attacher detaches from a node which is gone',
+    object,
+    async arrange(world) {
+      await attach(world, world.name('gone'), { finalizers: [attacherFinalizer] });
+      await world.remove(attachmentOf(world));
+      await stillAttached(world);
+    },
+    recorded: phase('Released'),
+    laterMs: 3 * minute,
+    verdict: 'stuck',
+    cause: 'attached',
+    says: /The external-attacher of \S+ has to detach it, since 3 min; node \S+gone does not exist\.$/,
+    advises: /^Check that the driver's external-attacher runs .*Only if the storage itself shows/,
     cure: (world) => detached(world, world.patch(attachmentOf(world), { metadata: { finalizers: null } })),
     ends: 'gone',
   },

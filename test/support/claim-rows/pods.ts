@@ -1,4 +1,5 @@
 /** Pods, and the scheduler. */
+import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { KubeObject, Row, World } from './row.ts';
 
@@ -718,6 +719,228 @@ const bound: readonly Row[] = [
   },
 ];
 
+/** A claim of 1Gi requests 2Gi. @param status - as the external-resizer writes it. */
+async function requestMore(world: World, status: object = {}): Promise<void> {
+  await world.addClass({ allowVolumeExpansion: true });
+  await world.addClaim();
+  await world.bound();
+  await world.patch({ kind: 'claim', name: 'c' }, { spec: { resources: { requests: { storage: '2Gi' } } } });
+  if (Object.keys(status).length > 0) await world.patch({ kind: 'claim', name: 'c' }, { status });
+}
+
+const condition = (type: string, message = ''): object => ({
+  conditions: [{ type, status: 'True', message, lastTransitionTime: new Date().toISOString().replace(/\.\d+Z/, 'Z') }],
+});
+
+/** A bound claim that is to become larger, and one whose namespace is being deleted. */
+const changing: readonly Row[] = [
+  {
+    title: 'a bound claim that requests more, and no external-resizer works on that',
+    arrange: (world) => requestMore(world),
+    recorded: (world) =>
+      world.addEvent(
+        { kind: 'claim', name: 'c' },
+        {
+          reason: 'ExternalExpanding',
+          message: 'waiting for an external controller to expand this PVC',
+          component: 'volume_expand',
+        },
+      ),
+    laterMs: 3 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /requests 2Gi, and has 1Gi: no external-resizer of .* has worked on that for 3 min/,
+    advises: /^Run the sidecar csi-resizer beside the controller of /,
+  },
+  {
+    title: 'a bound claim that requests more, which the driver refuses',
+    async arrange(world) {
+      await requestMore(world);
+      await world.addEvent(
+        { kind: 'claim', name: 'c' },
+        {
+          reason: 'VolumeResizeFailed',
+          message: 'resize volume "pvc-1" failed: rpc error: code = OutOfRange desc = pool is full',
+          component: 'external-resizer csi.example.com',
+        },
+      );
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'bound',
+    cause: 'bound',
+    says: /requests 2Gi, and has 1Gi: the volume could not be expanded, \d+ s ago: .* desc = pool is full\.$/,
+    advises: /csi-resizer.*, or request less: /,
+  },
+  {
+    title: 'a bound claim that requests more, and whose file system nobody expands',
+    arrange: (world) =>
+      requestMore(world, condition('FileSystemResizePending', 'Waiting for user to (re-)start a pod')),
+    recorded: () => Promise.resolve(),
+    laterMs: 3 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /the storage is larger, and the kubelet of a node expands its file system once a Pod uses it, for 3 min\.$/,
+    advises: /^Start a Pod that uses the claim\. /,
+  },
+  {
+    title: 'a bound claim that requests more, and whose storage does not respond to that',
+    async arrange(world) {
+      await requestMore(world, condition('Resizing'));
+      await world.addEvent(
+        { kind: 'claim', name: 'c' },
+        {
+          reason: 'Resizing',
+          message: 'External resizer is resizing volume pvc-1',
+          component: 'external-resizer csi.example.com',
+        },
+      );
+    },
+    recorded: () => Promise.resolve(),
+    laterMs: 20 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /the driver's external-resizer has been expanding the volume for 20 min\.$/,
+    advises: /container csi-resizer/,
+  },
+  {
+    title: 'a bound claim whose namespace is being deleted, and its Pod is Terminating on a dead node',
+    async arrange(world) {
+      await world.addClass();
+      await addClaimInUse(world, notReady);
+      if (world.level === 'cluster') await world.bound();
+      await terminate(world);
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch(pod, { status: { phase: 'Running' } });
+      await deleteNamespace(world);
+    },
+    cluster: deleteNamespace,
+    laterMs: 10 * minute,
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /^Namespace \S+ is being deleted, for 10 min, and the claim with it, once its Pods are gone, because of Pod p: it is Terminating for \d+ min, and its node \S+ is not ready/,
+    advises: /node\.kubernetes\.io\/out-of-service=nodeshutdown:NoExecute$/,
+    cure: (world) => world.remove(pod), // as kube-controller-manager does then
+    ends: 'gone',
+  },
+  {
+    title: 'a bound claim whose namespace is being deleted, and whatever else is there stays',
+    async arrange(world) {
+      await world.addClass();
+      await addBoundClaim(world);
+      if (world.level === 'cluster') await world.bound();
+      await world.addNode();
+      await world.addPod({ nodeName: world.name('node') }, { name: 'other', claim: 'd' });
+      await world.patch({ kind: 'pod', name: 'other' }, { metadata: { finalizers: ['example.com/last-rites'] } });
+    },
+    async recorded(world) {
+      await bind(world);
+      await deleteNamespace(world);
+      const message = 'Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace';
+      const conditions = [{ type: 'NamespaceDeletionContentFailure', status: 'True', message }];
+      await world.patch({ kind: 'namespace', name: world.namespace }, { status: { conditions } });
+    },
+    cluster: deleteNamespace,
+    laterMs: 10 * minute,
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /and the claim with it, once its Pods are gone\. kube-controller-manager: .*remain/,
+    advises: /^See what is left there, and what holds it: kubectl get namespace \S+ -o yaml$/,
+    cure: (world) => world.patch({ kind: 'pod', name: 'other' }, { metadata: { finalizers: null } }),
+    ends: 'gone',
+  },
+];
+
+const annotations = (driver: string, node: string) => ({
+  'volume.kubernetes.io/storage-provisioner': driver,
+  'volume.kubernetes.io/selected-node': node,
+});
+
+/** A claim for a driver with zones, and its Pod on a node. @param on - whether the driver is registered there. */
+async function choose(world: World, on: 'absent' | 'without keys'): Promise<void> {
+  const driver = await world.startProvisioner({ driver: [`--topology=${zoneKey}=a`] });
+  await world.addClass({ ...late, provisioner: driver });
+  await world.addNode({ driver: on === 'absent' ? null : driver });
+  await world.addClaim();
+  await world.addPod({ nodeSelector: onNode(world) });
+}
+
+async function failForTopology(world: World): Promise<void> {
+  const driver = `${world.name('driver')}.example.com`;
+  const [claim, node] = [{ kind: 'claim', name: 'c' } as const, world.name('node')];
+  await world.patch(claim, { metadata: { annotations: annotations(driver, node) } });
+  await world.addEvent(claim, {
+    reason: 'ProvisioningFailed',
+    message: `error generating accessibility requirements: no topology key found for node ${node}`,
+    component: `${driver}_pod-1_x`,
+  });
+}
+
+async function waitForFailure(world: World): Promise<void> {
+  await world.eventually(async () => {
+    const { annotations = {} } = (await world.read({ kind: 'claim', name: 'c' }))?.metadata ?? {};
+    assert.ok('volume.kubernetes.io/selected-node' in annotations);
+  });
+}
+
+/** A node was chosen, and the driver is not there as it should be. */
+const chosen: readonly Row[] = [
+  {
+    title: 'a claim for which a node was chosen that does not have the driver',
+    arrange: (world) => choose(world, 'absent'),
+    recorded: failForTopology,
+    cluster: waitForFailure,
+    verdict: 'stuck',
+    cause: 'no-topology',
+    says: /^Driver \S+ is not registered on node \S+node, which was chosen for the claim: its CSINode lists no driver\. Provisioning failed /,
+    advises:
+      /run on that node \(see its nodeSelector and tolerations\), or keep the Pod off it, .*: kubectl get csinodes$/,
+  },
+  {
+    title: 'a claim for which a node was chosen on which the driver reports no topology',
+    arrange: (world) => choose(world, 'without keys'),
+    recorded: failForTopology,
+    cluster: waitForFailure,
+    verdict: 'stuck',
+    cause: 'no-topology',
+    says: /^Driver \S+ is registered on node \S+node without topology keys\. Provisioning failed /,
+    advises: /^Have the driver's node plugin report a topology \(NodeGetInfo\)/,
+  },
+  {
+    title: 'a claim of a provisioner whose leader renews its Lease, and does nothing',
+    async arrange(world) {
+      const provisioner = `${world.name()}.none.example.com`;
+      const spec = { holderIdentity: 'old-7d9f', leaseDurationSeconds: 3600, renewTime: new Date().toISOString() };
+      await world.add('driver', { metadata: { name: provisioner }, spec: { attachRequired: false } });
+      await world.add('lease', {
+        metadata: { name: provisioner.replaceAll('.', '-') },
+        spec: { ...spec, renewTime: spec.renewTime.replace('Z', '000Z') },
+      });
+      await world.addClass({ provisioner });
+      await world.addClaim();
+    },
+    recorded: (world) =>
+      world.patch(
+        { kind: 'claim', name: 'c' },
+        {
+          metadata: {
+            annotations: { 'volume.kubernetes.io/storage-provisioner': `${world.name()}.none.example.com` },
+          },
+        },
+      ),
+    laterMs: 12 * minute,
+    verdict: 'stuck',
+    cause: 'in-progress',
+    says: /which has not started on it in 12 min\. Its leader old-7d9f renews Lease \S+, and there is no Pod of that name there\.$/,
+    advises: /^See the log of the provisioner, old-7d9f in namespace \S+: .*left over from an earlier installation/,
+  },
+];
+
+async function deleteNamespace(world: World): Promise<void> {
+  await world.remove({ kind: 'namespace', name: world.namespace });
+}
+
 /** A claim that is being deleted, and the Pods for which it is kept. */
 const held: readonly Row[] = [
   {
@@ -829,4 +1052,13 @@ const held: readonly Row[] = [
   },
 ];
 
-export const pods: readonly Row[] = [...consumers, ...chains, ...afterCures, ...capacity, ...bound, ...held];
+export const pods: readonly Row[] = [
+  ...consumers,
+  ...chains,
+  ...afterCures,
+  ...capacity,
+  ...bound,
+  ...changing,
+  ...chosen,
+  ...held,
+];

@@ -26,13 +26,14 @@ async function addSnapshot(world: World, state: SnapshotState = {}): Promise<Kub
 interface ContentState {
   driver?: string;
   mode?: string;
+  source?: object;
   ref?: object;
   status?: Record<string, unknown>;
 }
 
 /** Its content, as the snapshot-controller writes it. @returns its name. */
 async function addContent(world: World, snapshot: KubeObject, state: ContentState = {}): Promise<string> {
-  const { driver = world.driver, mode = 'Filesystem', ref = {}, status } = state;
+  const { driver = world.driver, mode = 'Filesystem', source = { volumeHandle: 'handle' }, ref = {}, status } = state;
   const name = world.name('content');
   const { uid } = snapshot.metadata;
   await world.add('snapshotContent', {
@@ -40,7 +41,7 @@ async function addContent(world: World, snapshot: KubeObject, state: ContentStat
     spec: {
       driver,
       deletionPolicy: 'Retain',
-      source: { volumeHandle: 'handle' },
+      source,
       sourceVolumeMode: mode,
       volumeSnapshotRef: {
         kind: 'VolumeSnapshot',
@@ -90,7 +91,84 @@ async function recreate(world: World, spec: object = {}): Promise<void> {
 
 const recreated = { cure: (world: World): Promise<void> => recreate(world), ends: 'bound' } as const;
 
+const claimName = 'volumesnapshotclass.snapshot.storage.k8s.io "gone" not found';
+
+/** Claim `c`, which the snapshot-controller keeps, is deleted. */
+async function deleteSource(world: World): Promise<void> {
+  await world.addClass();
+  await world.addClaim({}, { finalizers: ['snapshot.storage.kubernetes.io/pvc-as-source-protection'] });
+  await world.remove({ kind: 'claim', name: 'c' });
+}
+
+/** A released volume of the driver, which does not delete it: it says that snapshots need it. */
+async function addNeeded(world: World): Promise<void> {
+  const [name, message] = [world.name('volume'), 'volume has dependent snapshots'];
+  await world.fault({ method: 'DeleteVolume', volumeId: name, code: 'INTERNAL', message });
+  const claimRef = { namespace: world.namespace, name: 'gone', uid: 'b5d7b0a8-0000-4000-8000-000000000000' };
+  await world.addVolume({ persistentVolumeReclaimPolicy: 'Delete', claimRef });
+}
+
 export const snapshots: readonly Row[] = [
+  {
+    title: 'a claim that is being deleted, and a snapshot of it cannot be taken',
+    async arrange(world) {
+      const source = { persistentVolumeClaimName: 'c' };
+      await addFailed(world, `Failed to get snapshot class with error ${claimName}`, { className: 'gone', source });
+      await deleteSource(world);
+    },
+    recorded: () => Promise.resolve(),
+    laterMs: 60_000,
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /because of a snapshot of it: VolumeSnapshot s cannot be taken: its VolumeSnapshotClass gone does not exist\.$/,
+    advises: /^Put right what it lacks, .* or, if nobody needs it: kubectl delete volumesnapshot -n \S+ s$/,
+    cure: (world) => world.patch({ kind: 'claim', name: 'c' }, { metadata: { finalizers: null } }),
+    ends: 'gone',
+  },
+  {
+    title: 'a claim that is being deleted, and a snapshot of it is being taken',
+    async arrange(world) {
+      const status = { readyToUse: false, boundVolumeSnapshotContentName: world.name('content') };
+      const snapshot = await addSnapshot(world, { source: { persistentVolumeClaimName: 'c' }, status });
+      await addContent(world, snapshot, { status: { readyToUse: false } });
+      await deleteSource(world);
+    },
+    recorded: () => Promise.resolve(),
+    laterMs: 60_000,
+    verdict: 'waiting',
+    cause: 'deleting',
+    says: /because of a snapshot of it: VolumeSnapshot s is being taken by driver \S+, for /,
+    advises: /^Nothing: the claim goes once the snapshot is taken$/,
+    cure: (world) => world.patch({ kind: 'claim', name: 'c' }, { metadata: { finalizers: null } }),
+    ends: 'gone',
+  },
+  {
+    title: 'a released volume of which there are snapshots, so that its driver does not delete it',
+    object: (world) => `pv/${world.name('volume')}`,
+    async arrange(world) {
+      const snapshot = await addSnapshot(world, { name: 'nightly' });
+      const source = { volumeHandle: world.name('volume') };
+      await addContent(world, snapshot, { source, status: readyContent });
+      await addNeeded(world);
+    },
+    async recorded(world) {
+      await world.patch({ kind: 'volume', name: world.name('volume') }, { status: { phase: 'Released' } });
+      await world.addEvent(
+        { kind: 'volume', name: world.name('volume') },
+        {
+          reason: 'VolumeFailedDelete',
+          message: 'rpc error: code = Internal desc = volume has dependent snapshots',
+        },
+      );
+    },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /^The driver keeps the volume, of which there is a snapshot: \S+\/nightly \(VolumeSnapshotContent \S+\)\. .*desc = volume has dependent snapshots$/,
+    advises:
+      /^As long as somebody needs it, nothing: .*\(deletionPolicy Retain keeps .*\): kubectl delete volumesnapshot -n \S+ nightly$/,
+    cure: (world) => world.fault(),
+    ends: 'gone',
+  },
   {
     title: 'a snapshot that does not exist, and one of almost its name',
     async arrange(world) {

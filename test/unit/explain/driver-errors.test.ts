@@ -35,9 +35,12 @@ describe('a code of the CSI specification', () => {
     });
   }
 
-  test('of a call that may go on advises nothing at first', () => {
+  test('of a call that may go on advises nothing at first, and says what if it lasts', () => {
     for (const code of ['DeadlineExceeded', 'Aborted', 'Canceled']) {
-      assert.match(cureOf(error(code), false), /^Nothing yet: .*called again$/);
+      assert.match(
+        cureOf(error(code), false),
+        /^Nothing yet: .*called again\. If it lasts: .*the storage does not respond/,
+      );
     }
   });
 
@@ -194,7 +197,10 @@ describe('an error of a deletion', () => {
     assert.match(ofDeletion(error('Internal', 'AccessDenied: ec2:DeleteVolume')), /lacks a permission/);
   });
 
-  test('of a deletion that may go on advises nothing at first', () => {
-    assert.match(ofDeletion(error('Aborted'), false), /^Nothing yet: .*called again$/);
+  test('of a deletion that may go on advises nothing at first, and says what if it lasts', () => {
+    assert.match(
+      ofDeletion(error('Aborted'), false),
+      /^Nothing yet: .*called again\. If it lasts: the storage does not respond/,
+    );
   });
 });

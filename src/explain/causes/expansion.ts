@@ -1,0 +1,113 @@
+/** A bound claim that requests more than it has (Kubernetes page "Persistent Volumes", "Expanding Persistent Volumes Claims"). */
+import { quantityBytes } from '../../base/quantity.ts';
+import { requestedProvisioner } from '../../provision/claim-fields.ts';
+import type { PersistentVolumeClaim } from '../../provision/objects.ts';
+import type { ClaimFacts } from '../claim-facts-reader.ts';
+import type { ResizedClaim } from '../cluster-objects.ts';
+import { found } from '../cluster-reader.ts';
+import type { Holding } from '../explanation.ts';
+import { recordedOf } from '../provisioning-events.ts';
+import { quotedError } from '../quoted-error.ts';
+import { durationText, lastChangeMs } from '../time-text.ts';
+
+/** An external-resizer that works has begun by then, in milliseconds. */
+const begunWithinMs = 60_000;
+/** A driver that needs longer for one expansion needs somebody, in milliseconds. */
+const expandedWithinMs = 10 * 60_000;
+
+const failedReason = 'VolumeResizeFailed';
+const resizerReasons = [failedReason, 'Resizing', 'FileSystemResizeRequired', 'VolumeResizeSuccessful'];
+/** Of Kubernetes 1.34 and newer (feature RecoverVolumeExpansionFailure, on by default since 1.32). */
+const smallerCure =
+  'or request less: since Kubernetes 1.32 spec.resources.requests.storage can be lowered again, to more than status.capacity';
+
+/** Whether a bound claim requests more than it has. */
+export function isToBeExpanded(claim: PersistentVolumeClaim): boolean {
+  const [wanted, has] = sizesOf(claim);
+  return wanted !== undefined && has !== undefined && quantityBytes(wanted) > quantityBytes(has);
+}
+
+function sizesOf({ spec, status }: PersistentVolumeClaim): (string | number | undefined)[] {
+  return [spec.resources?.requests?.['storage'], status?.capacity?.['storage']];
+}
+
+/** What becomes of a request for more: the claim stays bound with what it has. */
+export function checkExpansion(facts: ClaimFacts): Holding | undefined {
+  const { claim } = facts;
+  if (claim.status?.phase !== 'Bound' || !isToBeExpanded(claim)) return undefined;
+  const [wanted = '', has = ''] = sizesOf(claim);
+  const { text, cure, isLate } = hintOf(claim, facts);
+  return {
+    state: 'ok',
+    stepState: isLate ? 'stuck' : 'waiting',
+    cause: 'bound',
+    message: `The claim is bound to PersistentVolume ${claim.spec.volumeName ?? ''}, requests ${wanted}, and has ${has}: ${text}.`,
+    cure: isLate ? cure : '',
+  };
+}
+
+interface Hint {
+  /** Without its full stop. */
+  text: string;
+  cure: string;
+  isLate: boolean;
+}
+
+function hintOf({ status }: ResizedClaim, facts: ClaimFacts): Hint {
+  const { claim, events, nowMs } = facts;
+  const all = found(events) ?? [];
+  const ofResizer = all.filter(({ reason = '' }) => resizerReasons.includes(reason));
+  const newest = recordedOf(ofResizer);
+  const reason = ofResizer.findLast(({ message = '' }) => message === newest?.text)?.reason ?? '';
+  const conditions = (status?.conditions ?? []).filter(({ status: each }) => each === 'True');
+  const state = status?.allocatedResourceStatuses?.['storage'] ?? '';
+  const error = conditions.find(({ type }) => type === 'ControllerResizeError' || type === 'NodeResizeError');
+  if (conditions.some(({ type }) => type === 'FileSystemResizePending') || state.startsWith('NodeResize')) {
+    return onNode(error?.message, state, facts);
+  }
+  if (reason === failedReason || error !== undefined || state.endsWith('Infeasible')) {
+    const ago = newest === undefined ? '' : `, ${durationText(nowMs - newest.atMs)} ago`;
+    return {
+      text: `the volume could not be expanded${ago}: ${quotedError(newest?.text ?? error?.message ?? state).replace(/\.$/, '')}`,
+      cure: `Do what the error says (the log of the driver's controller, container csi-resizer, has the rest), ${smallerCure}`,
+      isLate: true,
+    };
+  }
+  if (newest !== undefined || state !== '' || conditions.some(({ type }) => type === 'Resizing')) {
+    const sinceMs = nowMs - (newest?.sinceMs ?? lastChangeMs(claim));
+    return {
+      text: `the driver's external-resizer has been expanding the volume for ${durationText(sinceMs)}`,
+      cure: "See the log of the driver's controller, container csi-resizer: the storage may not respond",
+      isLate: sinceMs > expandedWithinMs,
+    };
+  }
+  return untouched(facts);
+}
+
+/** The storage is larger; a kubelet expands the file system where a Pod uses it. */
+function onNode(error: string | undefined, state: string, { claim, nowMs }: ClaimFacts): Hint {
+  const sinceMs = nowMs - lastChangeMs(claim);
+  const failed = error ?? (state.endsWith('Infeasible') ? state : undefined);
+  return {
+    text:
+      failed === undefined
+        ? `the storage is larger, and the kubelet of a node expands its file system once a Pod uses it, for ${durationText(sinceMs)}`
+        : `the storage is larger, and the kubelet could not expand its file system: ${quotedError(failed).replace(/\.$/, '')}`,
+    cure: "Start a Pod that uses the claim. If one is running: see its events, and the log of the driver's node plugin on its node; where the driver expands only what is not in use, recreate the Pod",
+    isLate: failed !== undefined || sinceMs > begunWithinMs,
+  };
+}
+
+/** No external-resizer has said anything. */
+function untouched({ claim, events, nowMs }: ClaimFacts): Hint {
+  const waits = recordedOf((found(events) ?? []).filter(({ reason }) => reason === 'ExternalExpanding'));
+  const sinceMs = nowMs - (waits?.sinceMs ?? lastChangeMs(claim));
+  const driver = requestedProvisioner(claim) ?? 'its driver';
+  const said = waits === undefined ? '' : `. kube-controller-manager: ${waits.text.replace(/\.$/, '')}`;
+  const unread = events?.kind === 'unreadable' ? ` (${events.why})` : '';
+  return {
+    text: `no external-resizer of ${driver} has worked on that for ${durationText(sinceMs)}${unread}${said}`,
+    cure: `Run the sidecar csi-resizer beside the controller of ${driver}, or see its log if it does run; a driver that cannot expand volumes needs a larger claim and a copy of the data`,
+    isLate: sinceMs > begunWithinMs,
+  };
+}
