@@ -246,7 +246,7 @@ async function readDriverNodes(
 
 /** Whether the last attempt has failed for want of topology. */
 function lacksTopology({ failed }: History): boolean {
-  return failed?.text.startsWith('error generating accessibility requirements: ') === true;
+  return failed?.text.includes('error generating accessibility requirements: ') === true; // it may begin with the class
 }
 
 /** Where the driver is registered: on the selected node, else on which nodes. */

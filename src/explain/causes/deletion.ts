@@ -38,7 +38,7 @@ export function checkNamespaceDeleted(facts: ClaimFacts): Finding | undefined {
     .filter(({ status }) => status === 'True')
     .flatMap(({ message = '' }) => message || []);
   const isLate = agoMs > emptiedWithinMs;
-  const cure = `See what is left there, and what holds it: kubectl get namespace ${name} -o yaml`;
+  const cure = `See which Pods are left there (kubectl get pods -n ${name}), and what else is: kubectl get namespace ${name} -o yaml`;
   return {
     state: isLate ? 'stuck' : 'waiting',
     cause: 'deleting',

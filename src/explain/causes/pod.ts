@@ -418,7 +418,7 @@ export function checkRegistered(facts: ClaimFacts): Finding | undefined {
 }
 
 function isTopologyError(text: string): boolean {
-  return text.startsWith('error generating accessibility requirements: ');
+  return text.includes('error generating accessibility requirements: ');
 }
 
 const topologyCure =

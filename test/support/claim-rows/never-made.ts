@@ -137,13 +137,15 @@ const forNamespace = (world: World): object => ({
 
 /** The API server learns of a policy or webhook a moment after it was created. */
 async function refusesClaims(world: World): Promise<void> {
+  let probes = 0;
   await world.eventually(async () => {
-    const created = await world.addClaim({}, { name: 'probe' }).then(
+    const name = `probe-${++probes}`; // one that is still being deleted would refuse the next of its name
+    const created = await world.addClaim({}, { name }).then(
       () => true,
       () => false,
     );
     if (!created) return;
-    await world.remove({ kind: 'claim', name: 'probe' });
+    await world.remove({ kind: 'claim', name });
     throw new Error('claims are still accepted');
   });
 }

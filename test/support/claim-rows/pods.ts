@@ -845,9 +845,13 @@ const changing: readonly Row[] = [
     laterMs: 10 * minute,
     verdict: 'stuck',
     cause: 'deleting',
-    says: /and the claim with it, once its Pods are gone\. kube-controller-manager: .*remain/,
-    advises: /^See what is left there, and what holds it: kubectl get namespace \S+ -o yaml$/,
-    cure: (world) => world.patch({ kind: 'pod', name: 'other' }, { metadata: { finalizers: null } }),
+    says: /and the claim with it, once its Pods are gone\.( kube-controller-manager: .*remain.*)?$/,
+    advises:
+      /^See which Pods are left there \(kubectl get pods -n \S+\), and what else is: kubectl get namespace \S+ -o yaml$/,
+    async cure(world) {
+      await world.patch({ kind: 'pod', name: 'other' }, { metadata: { finalizers: null } });
+      await world.remove({ kind: 'pod', name: 'other' });
+    },
     ends: 'gone',
   },
 ];
@@ -872,7 +876,7 @@ async function failForTopology(world: World): Promise<void> {
   await world.patch(claim, { metadata: { annotations: annotations(driver, node) } });
   await world.addEvent(claim, {
     reason: 'ProvisioningFailed',
-    message: `error generating accessibility requirements: no topology key found for node ${node}`,
+    message: `failed to provision volume with StorageClass "${world.name()}": error generating accessibility requirements: no topology key found for node ${node}`,
     component: `${driver}_pod-1_x`,
   });
 }
