@@ -93,6 +93,17 @@ export function usageError(
   return new SubcommandError(`${text}. See ${call.program} --help`, { exitCode: usageCode, cause });
 }
 
+/**
+ * A text with commands to copy, which are those of the program as it was called: such as the kubectl plugin, or npm in a checkout.
+ *
+ * @param subcommand - the one that prints the text.
+ */
+export function asCalled(text: string, subcommand: string, { program }: Pick<SubcommandCall, 'program'>): string {
+  const own = text.replaceAll(`csi-provisioner ${subcommand}`, program);
+  if (!program.endsWith(` ${subcommand}`)) return own; // a link that is this subcommand alone
+  return own.replaceAll(/\bcsi-provisioner (?=(?:audit|journal)\b)/g, program.slice(0, -subcommand.length));
+}
+
 /** A subcommand with the part of its call that the command line decides. */
 export interface FoundSubcommand extends Pick<SubcommandCall, 'program' | 'args'> {
   readonly run: Subcommand;

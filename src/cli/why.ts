@@ -15,7 +15,14 @@ import type { PersistentVolumeClaim, SecretReference, StorageClass } from '../pr
 import { connectCluster, type ConnectionFlags } from './cluster-connection.ts';
 import { fieldManager } from './kubernetes.ts';
 import { meantWords, parseFlags } from './parse-flags.ts';
-import { readArguments, readValues, type SubcommandCall, subcommandParser, usageError } from './subcommand-call.ts';
+import {
+  asCalled,
+  readArguments,
+  readValues,
+  type SubcommandCall,
+  subcommandParser,
+  usageError,
+} from './subcommand-call.ts';
 
 /** The exit code when the state cannot be determined. */
 const usageCode = exitCodeOf.unknown;
@@ -153,18 +160,15 @@ function writeChange(explanation: Explanation, flags: WhyFlags, call: Subcommand
   }
 }
 
-/** Commands to copy are those of the sidecar's own program; whoever has the kubectl plugin calls that. */
-function asCalled(explanation: Explanation, program: string): Explanation {
-  return { ...explanation, cure: explanation.cure.replaceAll('csi-provisioner why', program) };
-}
-
-function write(explanation: Explanation, { output }: WhyFlags, { program, stdout, environment }: SubcommandCall): void {
+function write(explanation: Explanation, { output }: WhyFlags, call: SubcommandCall): void {
+  const { stdout, environment } = call;
   if (output === 'json') {
     stdout.write(`${JSON.stringify(explanation, undefined, 2)}\n`);
     return;
   }
   const colour = stdout.isTTY === true && (environment['NO_COLOR'] ?? '') === '';
-  stdout.write(explanationText(asCalled(explanation, program), { colour, columns: stdout.columns }));
+  const cure = asCalled(explanation.cure, 'why', call);
+  stdout.write(explanationText({ ...explanation, cure }, { colour, columns: stdout.columns }));
 }
 
 /**

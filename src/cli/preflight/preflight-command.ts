@@ -1,6 +1,7 @@
 /** `csi-provisioner preflight`: what changing the image would do to a driver, from the driver's own manifests. */
 import { Option } from 'commander';
 import {
+  asCalled,
   readArguments,
   type SubcommandCall,
   SubcommandError,
@@ -58,25 +59,37 @@ export async function preflight(call: SubcommandCall): Promise<number> {
 }
 
 async function reportOf(
-  { stdin }: SubcommandCall,
+  call: SubcommandCall,
   files: readonly string[],
   { namespace, container, recursive = false }: PreflightFlags,
 ): Promise<PreflightReport> {
   try {
-    return preflightReport(await readManifests(files, { recursive, stdin }), { namespace, container });
+    return preflightReport(await readManifests(files, { recursive, stdin: call.stdin }), { namespace, container });
   } catch (error) {
     if (!(error instanceof ManifestError)) throw error;
-    throw new SubcommandError(error.message, { exitCode: usageCode, cause: error });
+    throw new SubcommandError(asCalled(error.message, 'preflight', call), { exitCode: usageCode, cause: error });
   }
 }
 
-function write(report: PreflightReport, { output }: PreflightFlags, { stdout, environment }: SubcommandCall): void {
+function write(report: PreflightReport, { output }: PreflightFlags, call: SubcommandCall): void {
+  const { stdout, environment } = call;
   if (output === 'json') {
     stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
     return;
   }
   const colour = stdout.isTTY === true && (environment['NO_COLOR'] ?? '') === '';
-  stdout.write(preflightText(report, { colour, columns: stdout.columns }));
+  stdout.write(preflightText(reportAsCalled(report, call), { colour, columns: stdout.columns }));
+}
+
+function reportAsCalled({ verdict, sidecars, notes: left }: PreflightReport, call: SubcommandCall): PreflightReport {
+  const named = (text: string): string => asCalled(text, 'preflight', call);
+  return {
+    verdict,
+    sidecars: sidecars.map(({ findings, ...sidecar }) => {
+      return { ...sidecar, findings: findings.map((each) => ({ ...each, cure: named(each.cure) })) };
+    }),
+    notes: left.map(named),
+  };
 }
 
 function exitCodeOf({ verdict }: PreflightReport, { strict = false }: PreflightFlags): number {

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { PreflightReport } from '../../../src/cli/preflight/preflight-report.ts';
 import { access, type DriverOptions, workload } from '../../unit/cli/preflight/driver-manifests.ts';
-import { mainFile, type ProgramRun, runProgram } from './program-run.ts';
+import { mainFile, type ProgramRun, runNode, runProgram } from './program-run.ts';
 
 const plugin = path.join(import.meta.dirname, '../../../src/cli/plugin/plugin-main.ts');
 const { name } = path.parse(mainFile);
@@ -88,6 +88,21 @@ describe('preflight', () => {
       const { code, stdout, stderr } = await piped(program, ['preflight', '-'], input);
       assert.equal(code, 1, stderr);
       assert.match(stdout, /in standard input, document 1/);
+    }
+  });
+
+  test('commands to copy are those of the program as it was called', async () => {
+    const file = path.join(folder, 'commands.yaml');
+    const said = ({ stdout, stderr }: ProgramRun): string => `${stdout}${stderr}`.replaceAll(/\s+/g, ' ');
+    for (const { content, command } of [
+      { content: 'kind: {{ .Values.kind }}', command: 'preflight -' },
+      { content: JSON.stringify(workload(ready)), command: 'preflight FILE... -' }, // without the roles of its account
+    ]) {
+      await writeFile(file, content);
+      const byNpm = said(await runProgram(['preflight', file], { npm_lifecycle_event: 'start' }));
+      assert.ok(byNpm.includes(` | npm start -- ${command}`), byNpm);
+      const ofPlugin = said(await runNode([plugin, 'preflight', file]));
+      assert.ok(ofPlugin.includes(` | kubectl csi ${command}`), ofPlugin);
     }
   });
 
