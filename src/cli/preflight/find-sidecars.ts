@@ -196,7 +196,7 @@ function nothingFound(
 ): string {
   const what =
     named === undefined ? 'no container is the Go sidecar csi-provisioner' : `no container is called ${named}`;
-  const operator = manifests.find(({ kind, fields }) => kind !== 'Secret' && namesImage(fields.everyText()));
+  const operator = manifests.find(({ kind, fields }) => !withoutImages.test(kind) && namesImage(fields.everyText()));
   if (operator !== undefined) {
     const { kind, name } = operator;
     return `${what}, but ${kind} ${shortValue(name)} names its image: an operator in the cluster seems to create the Deployment. Pass that Deployment: kubectl get deployment -n NAMESPACE NAME -o yaml | csi-provisioner preflight FILE... -`;
@@ -209,6 +209,9 @@ function nothingFound(
   }
   return `${what}. Choose one with --container, or pass the file with the driver's controller. There are: ${nameList(containers, 10)}`;
 }
+
+/** Kinds that nothing is made from: the roles of our own deployment are called `csi-provisioner:NAMESPACE`, as an image might be. */
+const withoutImages = /^(?:Secret|(?:Cluster)?Role(?:Binding)?)$/;
 
 function namesImage(texts: Iterable<string>): boolean {
   for (const text of texts) {

@@ -117,14 +117,19 @@ describe('where it is not found, the error', () => {
     );
   });
 
-  test('takes no Secret for such an object', async () => {
+  test('takes no Secret and no role for such an object', async () => {
     const secret = {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 's' },
       stringData: { image: 'x/csi-provisioner:v1' },
     };
-    await assert.rejects(reportOf([secret]), /none of the 1 objects runs Pods/);
+    const role = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'csi-provisioner:default' },
+    };
+    await assert.rejects(reportOf([secret, role]), /none of the 2 objects runs Pods/);
   });
 });
 
