@@ -5,7 +5,7 @@
  */
 import './base/require-node.ts'; // first: what follows may not even load on an older Node.js
 import { connect as connectTo, type ConnectOptions as FullConnectOptions } from './kube/client/connect.ts';
-import { KubeConfigError } from './kube/credentials/kube-config-error.ts';
+import { KubeConfigError } from './kube/credentials/kubeconfig-files.ts';
 import type { Transport } from './kube/client/transport.ts';
 
 /** Where the API server is; every field has a default. */
@@ -126,6 +126,8 @@ export type {
   ObjectReference,
   OwnerReference,
   Resource,
+  Status,
+  StatusCause,
 } from './kube/kube-object.ts';
 export { capacityText, QuantityError, quantityBytes } from './base/quantity.ts';
 
@@ -161,14 +163,13 @@ export {
   InvalidError,
   NotFoundError,
   type RequestInfo,
-  type Status,
-  type StatusCause,
   TooManyRequestsError,
   TransportError,
   UnauthorizedError,
 } from './kube/client/api-error.ts';
-export type { Lister } from './kube/cache/lister.ts';
-export type { EventType, Recorder, RecordOptions } from './kube/events/recorder.ts';
+export type { Lister } from './kube/cache/store.ts';
+export type { EventType } from './kube/events/event-correlator.ts';
+export type { Recorder, RecordOptions } from './kube/events/event-recorder.ts';
 
 // Back-off and metrics
 export { BucketLimiter, ExponentialLimiter, MaxOfLimiter, type RateLimiter } from './kube/queue/rate-limiter.ts';

@@ -20,7 +20,7 @@ export type { IndexFunction } from './kube/cache/store.ts';
 export { EventRecorder, type EventRecorderOptions } from './kube/events/event-recorder.ts';
 export { type ElectionOutcome, LeaderElector, LeaseLostError } from './kube/election/leader-elector.ts';
 export type { LeaderElectorMetrics, LeaderElectorOptions } from './kube/election/leader-elector-options.ts';
-export type { LockName } from './kube/election/lock-kind.ts';
+export type { LockName } from './kube/election/lease-record.ts';
 
 // Queues
 export type { WaitingOrder } from './kube/queue/waiting-order.ts';

@@ -1,6 +1,6 @@
 import { ForbiddenError } from '../../src/kube/client/api-error.ts';
 import type { KubeClient } from '../../src/kube/client/kube-client.ts';
-import type { LockName } from '../../src/kube/election/lock-kind.ts';
+import type { LockName } from '../../src/kube/election/lease-record.ts';
 import { compatibleElection } from '../../src/run/election.ts';
 import { leaseName, ownNamespace } from '../../src/run/lock-name.ts';
 import { LockNotes } from '../../src/run/provisioner-parts.ts';

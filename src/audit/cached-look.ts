@@ -4,7 +4,7 @@ import { silentProgress } from '../base/progress.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
-import type { Lister } from '../kube/cache/lister.ts';
+import type { Lister } from '../kube/cache/store.ts';
 import { storageIndex } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import { isStuck } from '../provision/intent-journal/read-journal.ts';

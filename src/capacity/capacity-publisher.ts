@@ -4,7 +4,7 @@ import type { CsiCalls } from '../csi/csi-calls.ts';
 import { ConflictError, NotFoundError } from '../kube/client/api-error.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import { objectKey } from '../kube/kube-object.ts';
-import type { Lister } from '../kube/cache/lister.ts';
+import type { Lister } from '../kube/cache/store.ts';
 import type { StorageClass } from '../provision/objects.ts';
 import type { CapacityItem, CapacityItems } from './capacity-items.ts';
 import type { CurrentOwner } from './current-owner.ts';

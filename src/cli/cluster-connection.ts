@@ -12,9 +12,8 @@ import { ApiError } from '../kube/client/api-error.ts';
 import { connect } from '../kube/client/connect.ts';
 import type { RequestObservation, RequestPause } from '../kube/client/request.ts';
 import type { Transport } from '../kube/client/transport.ts';
-import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
+import { KubeConfigError, listedFiles } from '../kube/credentials/kubeconfig-files.ts';
 import { contextNamespace } from '../kube/credentials/kube-config.ts';
-import { listedFiles } from '../kube/credentials/kubeconfig-files.ts';
 import { version } from './program.ts';
 import { type SubcommandCall, SubcommandError, type TextOutput } from './subcommand-call.ts';
 

@@ -5,7 +5,7 @@ import type { Logger } from '../base/logger.ts';
 import { trustSystemCertificates } from '../base/system-trust.ts';
 import { Credentials } from '../kube/credentials/credentials.ts';
 import { loadKubeConfig } from '../kube/credentials/kube-config.ts';
-import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
+import { KubeConfigError } from '../kube/credentials/kubeconfig-files.ts';
 import type { MissingPermissions } from '../kube/client/missing-permissions.ts';
 import { TokenBucket } from '../kube/client/token-bucket.ts';
 import { Transport, type TransportOptions } from '../kube/client/transport.ts';

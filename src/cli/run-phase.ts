@@ -12,7 +12,7 @@ import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
 import type { TopologyHook } from '../csi/topology/topology-hook.ts';
 import { textMeaning } from '../explain/causes/causes.ts';
-import type { Lister } from '../kube/cache/lister.ts';
+import type { Lister } from '../kube/cache/store.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
 import { EventRecorder } from '../kube/events/event-recorder.ts';
 import { BucketLimiter, ExponentialLimiter, MaxOfLimiter } from '../kube/queue/rate-limiter.ts';

@@ -1,11 +1,10 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { Informer } from '../kube/cache/informer.ts';
-import type { KubeObject, Resource } from '../kube/kube-object.ts';
+import { type KubeObject, markReduced, type Resource } from '../kube/kube-object.ts';
 import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
-import { markReduced } from '../kube/cache/reduced-object.ts';
 import type { ReflectorMetrics } from '../kube/cache/reflector-metrics.ts';
-import { SharedValues } from '../kube/cache/shared-values.ts';
+import { SharedValues } from '../kube/cache/store.ts';
 import type { Transport } from '../kube/client/transport.ts';
 
 /** storage.k8s.io/v1 VolumeAttachment: the fields a deletion reads. */

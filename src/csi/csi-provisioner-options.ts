@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
-import type { Lister } from '../kube/cache/lister.ts';
-import type { Recorder } from '../kube/events/recorder.ts';
+import type { Lister } from '../kube/cache/store.ts';
+import type { Recorder } from '../kube/events/event-recorder.ts';
 import type { BackendProgress } from '../provision/recoverable.ts';
 import type { PersistentVolumeClaim, ReferenceGrant, StorageClass } from '../provision/objects.ts';
 import type { VolumeAttachment } from './attachments.ts';

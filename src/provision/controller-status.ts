@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import type { Lister } from '../kube/cache/lister.ts';
+import type { Lister } from '../kube/cache/store.ts';
 import type { KeyState, WorkQueue } from '../kube/queue/work-queue.ts';
 import { uidIndex } from './cache/informers.ts';
 import { namesVolume } from './claim-fields.ts';

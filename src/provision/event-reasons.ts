@@ -1,5 +1,5 @@
 /** What events say: their reasons, parts of texts that more than one file has, and what failures and waits mean. */
-import type { Recorder } from '../kube/events/recorder.ts';
+import type { Recorder } from '../kube/events/event-recorder.ts';
 
 /** Event reasons, and parts of texts, that more than one file has. */
 

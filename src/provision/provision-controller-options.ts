@@ -18,7 +18,7 @@ import type { Permit } from '../base/permit.ts';
 import type { Tracer } from '../base/tracing.ts';
 import { type KubeClient, maxFieldManagerLength } from '../kube/client/kube-client.ts';
 import type { Transport } from '../kube/client/transport.ts';
-import type { Recorder } from '../kube/events/recorder.ts';
+import type { Recorder } from '../kube/events/event-recorder.ts';
 import type { RateLimiter } from '../kube/queue/rate-limiter.ts';
 import type { WorkQueueMetrics } from '../kube/queue/work-queue.ts';
 import type { ProvisionInformers } from './cache/informers.ts';

@@ -7,7 +7,7 @@ import { v4 as uuid } from 'uuid';
 import { joinSignals, untilAborted } from '../base/abort.ts';
 import { TaskGroup } from '../base/task-group.ts';
 import { waitForSync } from '../kube/cache/wait-for-sync.ts';
-import type { Recorder } from '../kube/events/recorder.ts';
+import type { Recorder } from '../kube/events/event-recorder.ts';
 import { type ControllerParts, defaultWorkers, makeControllerParts } from './controller-parts.ts';
 import type { ControllerStatus } from './controller-status.ts';
 import { needsSource } from './intents/intent-state.ts';

@@ -1,7 +1,7 @@
 /** From watch events to keys in the queues: an object that needs no sync, as nearly all in a settled cluster, is neither queued nor remembered. */
 import { isDeepStrictEqual } from 'node:util';
 import { type HandlerRegistration, Tombstone } from '../kube/cache/informer.ts';
-import type { Lister } from '../kube/cache/lister.ts';
+import type { Lister } from '../kube/cache/store.ts';
 import type { WorkQueue } from '../kube/queue/work-queue.ts';
 import { isPartialClaim, start } from './cache/cached-claim.ts';
 import type { ProvisionInformers } from './cache/informers.ts';

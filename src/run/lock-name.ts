@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Logger } from '../base/logger.ts';
-import { isSubdomainName } from '../kube/object-name.ts';
+import { isSubdomainName } from '../kube/kube-object.ts';
 
 /** Every character outside letters, digits and dashes becomes a dash; a last dash gets an `X`. */
 export function sanitised(text: string): string {

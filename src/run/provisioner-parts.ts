@@ -2,11 +2,11 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { MetricRegistry } from '../base/metrics.ts';
-import type { Lister } from '../kube/cache/lister.ts';
+import type { Lister } from '../kube/cache/store.ts';
 import { ConflictError, NotFoundError } from '../kube/client/api-error.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
-import { lockKinds, type LockName } from '../kube/election/lock-kind.ts';
-import type { Recorder } from '../kube/events/recorder.ts';
+import { lockKinds, type LockName } from '../kube/election/lease-record.ts';
+import type { Recorder } from '../kube/events/event-recorder.ts';
 import type { KubeObject, ObjectReference } from '../kube/kube-object.ts';
 import type { ProvisionInformers } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';

@@ -6,7 +6,7 @@ import type { Logger } from '../base/logger.ts';
 import { createRegistry } from '../base/metrics.ts';
 import { warningLogger } from '../base/text-logger.ts';
 import { connect } from '../kube/client/connect.ts';
-import { KubeConfigError } from '../kube/credentials/kube-config-error.ts';
+import { KubeConfigError } from '../kube/credentials/kubeconfig-files.ts';
 import type { Transport } from '../kube/client/transport.ts';
 import { KubeClient, maxFieldManagerLength } from '../kube/client/kube-client.ts';
 import { workQueueMetrics } from '../kube/queue/work-queue-metrics.ts';

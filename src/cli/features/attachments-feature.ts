@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { attachedVolume, attachmentInformer, type VolumeAttachment } from '../../csi/attachments.ts';
 import { untilCapable } from '../../csi/until-capable.ts';
 import { type Informer, Tombstone } from '../../kube/cache/informer.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import type { Caches } from '../../run/health.ts';
 import type { Feature } from '../../run/feature.ts';
 import type { FeatureOptions } from '../run-phase-options.ts';

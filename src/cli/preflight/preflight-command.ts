@@ -8,7 +8,7 @@ import {
   subcommandParser,
   usageError,
 } from '../subcommand-call.ts';
-import { isLabelName } from '../../kube/object-name.ts';
+import { isLabelName } from '../../kube/kube-object.ts';
 import { ManifestError, notName } from './manifest.ts';
 import { preflightReport, type PreflightReport, preflightText } from './preflight-report.ts';
 import { readManifests } from './read-manifests.ts';

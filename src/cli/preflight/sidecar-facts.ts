@@ -1,6 +1,6 @@
 /** What is known of one container that is the Go sidecar: what the findings are made from. */
 import { CsiAddressError, csiTarget } from '../../csi/csi-address.ts';
-import { isLabelName, isSubdomainName } from '../../kube/object-name.ts';
+import { isLabelName, isSubdomainName } from '../../kube/kube-object.ts';
 import { ExitError } from '../../run/exit.ts';
 import { argumentSteps, parseFlags } from '../parse-flags.ts';
 import { checkConfig } from '../config-checks.ts';

@@ -5,7 +5,7 @@ import { shortValue } from '../../base/short-value.ts';
 import type { ReportedMisfit } from '../../diagnostics/status-page/status-report.ts';
 import { csiDrivers } from '../../explain/cluster-objects.ts';
 import { ClusterReader, found } from '../../explain/cluster-reader.ts';
-import { mayUse } from '../../kube/client/access-review.ts';
+import { mayUse } from '../../kube/client/own-account.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { type Lease, leases } from '../../kube/election/lease-record.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';

@@ -5,7 +5,7 @@ import type { Logger } from '../../base/logger.ts';
 import { TaskGroup } from '../../base/task-group.ts';
 import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/kube-object.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import type { NodeInfo } from '../driver-info.ts';
 import type { CsiNode, TopologyNode, TopologyNodes } from '../topology/topology-nodes.ts';
 

@@ -1,7 +1,7 @@
 /** Records why a claim stays Pending although nothing failed: each node leaves it to another. */
 import type { Clock, Timer } from '../../base/clock.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
+import type { Lister } from '../../kube/cache/store.ts';
+import type { Recorder } from '../../kube/events/event-recorder.ts';
 import { claimReference, claimUid, namesVolume, selectedNode } from '../../provision/claim-fields.ts';
 import { uidIndex } from '../../provision/cache/informers.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';

@@ -1,6 +1,6 @@
 /** From class parameters to the name of a Secret (Kubernetes CSI documentation, "Secrets & Credentials"). */
 import type { Logger } from '../../base/logger.ts';
-import { isLabelName, isSubdomainName } from '../../kube/object-name.ts';
+import { isLabelName, isSubdomainName } from '../../kube/kube-object.ts';
 import type { SecretReference } from '../../provision/objects.ts';
 import { reservedPrefix, warnDeprecated } from '../create/class-parameters.ts';
 import { errorMessage } from '../error-message.ts';

@@ -3,7 +3,7 @@ import { compareBytes } from '../../base/compare-bytes.ts';
 import { quantityBytes } from '../../base/quantity.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { persistentVolumes, type PersistentVolume, type PersistentVolumeClaim } from '../../provision/objects.ts';
 import type { DataSource } from './data-source.ts';
 import { addFinalizer, cloningProtection, cloningProtectionFinalizer } from './finalizers.ts';

@@ -5,7 +5,7 @@ import { ForbiddenError, NotFoundError } from '../../kube/client/api-error.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
+import type { Recorder } from '../../kube/events/event-recorder.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue, type WorkQueueMetrics } from '../../kube/queue/work-queue.ts';
 import { claimReference } from '../../provision/claim-fields.ts';

@@ -1,5 +1,5 @@
 import { shortValue } from '../../base/short-value.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { allowsSource, type ReferenceGrant } from '../../provision/objects.ts';
 import { type DataSource, snapshotGroup } from './data-source.ts';
 import type { PlannedSource } from './open-source.ts';

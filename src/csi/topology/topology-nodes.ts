@@ -2,12 +2,10 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { Informer } from '../../kube/cache/informer.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import type { KubeObject, Resource } from '../../kube/kube-object.ts';
+import { type Lister, SharedValues } from '../../kube/cache/store.ts';
+import { type KubeObject, markReduced, type Resource } from '../../kube/kube-object.ts';
 import { messageDecoder } from '../../kube/protobuf/message-decoder.ts';
-import { markReduced } from '../../kube/cache/reduced-object.ts';
 import type { ReflectorMetrics } from '../../kube/cache/reflector-metrics.ts';
-import { SharedValues } from '../../kube/cache/shared-values.ts';
 import type { Transport } from '../../kube/client/transport.ts';
 
 /** core/v1 Node: topology reads its name and labels. */

@@ -1,7 +1,7 @@
 /** A failed attempt: the driver creates no such size, its Secret is missing or wrong, or the API server did not do what was requested. */
 import { editDistance } from '../../base/edit-distance.ts';
 import { shellCommand } from '../../base/shell-word.ts';
-import { failedRequestOf, isPassing, isRejection } from '../../kube/client/failed-request.ts';
+import { failedRequestOf, isPassing, isRejection } from '../../kube/client/request-failure.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';

@@ -1,14 +1,13 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ApiError, isGarbled } from '../client/api-error.ts';
+import type { RequestOptions, StreamedResponse, StreamOptions } from '../client/request.ts';
+import type { Transport } from '../client/transport.ts';
 import type { KubeObject } from '../kube-object.ts';
 import { acceptProtobuf, type ObjectDecoder } from '../protobuf/envelope.ts';
-import { MalformedMessageError } from '../protobuf/wire-reader.ts';
-import type { RequestOptions, StreamedResponse, StreamOptions } from '../client/request.ts';
-import { Suspension } from '../client/suspension.ts';
-import type { Transport } from '../client/transport.ts';
+import { MalformedMessageError } from '../protobuf/message-decoder.ts';
 
-export interface CodingChoiceOptions {
+interface CodingChoiceOptions {
   transport: Transport;
   /** Reads the objects from protobuf. Absent: only JSON is requested. */
   protobuf?: ObjectDecoder | undefined;
@@ -91,4 +90,35 @@ function orMalformed(decode: ObjectDecoder): ObjectDecoder {
     if (object.metadata === undefined) throw new MalformedMessageError('an object has no metadata');
     return object as KubeObject;
   };
+}
+
+/** How long something is not tried after its first failure, in milliseconds; each further failure doubles it, up to the maximum. */
+const firstMs = 3_600_000;
+const maxMs = 24 * firstMs;
+
+/**
+ * Something that an API server turned out not to offer, and that is not requested again for some hours. Not for good: the cause
+ * may be one server of several during an upgrade, or a proxy, and this process runs for months.
+ */
+export class Suspension {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  #nextMs = firstMs;
+  #untilMs = -Infinity;
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock;
+  }
+
+  get isActive(): boolean {
+    return this.#clock.monotonicMs() < this.#untilMs;
+  }
+
+  /** Call after a failure; one more than a day after the last suspension counts as the first. @returns the hours of the suspension. */
+  begin(): number {
+    const nowMs = this.#clock.monotonicMs();
+    const forMs = nowMs - this.#untilMs > maxMs ? firstMs : this.#nextMs;
+    this.#untilMs = nowMs + forMs;
+    this.#nextMs = Math.min(2 * forMs, maxMs);
+    return forMs / firstMs;
+  }
 }

@@ -2,15 +2,12 @@ import { type Clock, systemClock, type Timer } from '../../base/clock.ts';
 import { inSlices } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import { warningLogger } from '../../base/text-logger.ts';
-import type { CacheTrail } from './cache-trail.ts';
-import type { Lister } from './lister.ts';
-import { type KubeObject, objectKey, type Resource } from '../kube-object.ts';
+import type { CacheTrail, ReflectorSink } from './reflector-cache.ts';
+import { type IndexFunction, type Lister, type OnStoreChange, Store } from './store.ts';
+import { type KubeObject, markReduced, objectKey, type Resource } from '../kube-object.ts';
 import type { ObjectDecoder } from '../protobuf/envelope.ts';
-import { markReduced } from './reduced-object.ts';
 import { Reflector } from './reflector.ts';
-import type { ReflectorSink } from './reflector-cache.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';
-import { type IndexFunction, type OnStoreChange, Store } from './store.ts';
 import type { Transport } from '../client/transport.ts';
 
 /** A deletion that was missed while disconnected: the last known state, possibly old. */

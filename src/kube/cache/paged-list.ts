@@ -2,9 +2,8 @@ import { asGarbled, ExpiredError, type RequestInfo, unexpectedKind } from '../cl
 import { errorFromStatus } from '../client/error-from-status.ts';
 import type { CodedResponse, CodingChoice } from './coding-choice.ts';
 import { type ListReader, readList } from './list-stream.ts';
-import type { KubeObject, Resource } from '../kube-object.ts';
-import { readProtobufList } from '../protobuf/protobuf-list.ts';
-import { resourcePath } from '../client/resource-path.ts';
+import { type KubeObject, type Resource, resourcePath } from '../kube-object.ts';
+import { readProtobufList } from './protobuf-stream.ts';
 
 /** Max objects in one page. */
 export const pageSize = 500;

@@ -1,12 +1,10 @@
 /** What happened to a resource between two versions, as far as the API server still knows it. */
 import type { Clock } from '../../base/clock.ts';
 import { errorFromStatus } from '../client/error-from-status.ts';
-import { TransportError, type RequestInfo, type Status } from '../client/api-error.ts';
-import type { ChangeType } from './cache-trail.ts';
+import { TransportError, type RequestInfo } from '../client/api-error.ts';
+import { isOlderVersion, type KubeObject, type Resource, resourcePath, type Status } from '../kube-object.ts';
+import type { ChangeType } from './reflector-cache.ts';
 import type { CodingChoice } from './coding-choice.ts';
-import type { KubeObject, Resource } from '../kube-object.ts';
-import { resourcePath } from '../client/resource-path.ts';
-import { isOlderVersion } from '../client/resource-version.ts';
 import { watchStream } from './watch-stream.ts';
 
 export interface ReadChangesOptions {

@@ -1,12 +1,9 @@
 import type { Logger } from '../../base/logger.ts';
-import { type ApiError, ForbiddenError, type RequestInfo, type Status } from '../client/api-error.ts';
+import { type ApiError, ForbiddenError, type RequestInfo } from '../client/api-error.ts';
+import { isOlderVersion, type KubeObject, objectKey, type Status, type WatchEvent } from '../kube-object.ts';
 import { errorFromStatus } from '../client/error-from-status.ts';
 import type { MissingPermissions } from '../client/missing-permissions.ts';
-import { isOlderVersion } from '../client/resource-version.ts';
-import { type KubeObject, objectKey } from '../kube-object.ts';
-import type { ChangeType } from './cache-trail.ts';
 import { RewoundError } from './reflector-failures.ts';
-import type { WatchEvent } from './watch-event.ts';
 
 /** Where a reflector puts what it sees. Calls never overlap: the next one waits for the end of `replace`. */
 export interface ReflectorSink<T> {
@@ -28,7 +25,7 @@ export interface ReflectorSink<T> {
   advanced(resourceVersion: string): void;
 }
 
-export interface ReflectorCacheOptions<T> {
+interface ReflectorCacheOptions<T> {
   sink: ReflectorSink<T>;
   /** Makes the cached form of an object as it came from the server; may take parts of it, must not keep it whole. */
   transform: (object: KubeObject) => T;
@@ -167,4 +164,26 @@ export class WatchProgress {
   constructor(startVersion: string) {
     this.mayAdvance = startVersion !== '' && startVersion !== '0';
   }
+}
+
+/** The types of watch events that change a resource. */
+export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/**
+ * Follows a cache on its way through the resource versions: for those who must know what happened between two of them, and
+ * not only how it ended. Called synchronously and in order; must not throw.
+ */
+export interface CacheTrail {
+  /**
+   * The whole content was listed: what happened since the version before is not known.
+   *
+   * @param options.rewound - the server has gone back to an older state, as after a restore of etcd.
+   */
+  listed(resourceVersion: string, options: { rewound: boolean }): void;
+  /** An event of the watch, also one that changes nothing that is cached. `object` as it came, not to be kept. */
+  changed(type: ChangeType, object: KubeObject): void;
+  /** An event that could not be read: nobody knows what it was about. */
+  missed(): void;
+  /** The cache has everything up to this resource version. */
+  advanced(resourceVersion: string): void;
 }

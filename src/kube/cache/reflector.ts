@@ -12,21 +12,17 @@ import {
   TooManyRequestsError,
   TransportError,
 } from '../client/api-error.ts';
-import { BookmarkPace } from './bookmark-pace.ts';
+import { BookmarkPace, shortWatchMs, watchStream } from './watch-stream.ts';
+import { type KubeObject, type Resource, resourcePath, type WatchEvent } from '../kube-object.ts';
 import { CodingChoice } from './coding-choice.ts';
-import type { KubeObject, Resource } from '../kube-object.ts';
 import type { ListEnvelope } from './list-stream.ts';
 import { pagedList, pageSize } from './paged-list.ts';
 import type { ObjectDecoder } from '../protobuf/envelope.ts';
-import { resourcePath } from '../client/resource-path.ts';
 import { ReflectorCache, type ReflectorSink, WatchProgress } from './reflector-cache.ts';
-import { ReflectorFailures, ShortWatchError } from './reflector-failures.ts';
+import { ReflectorFailures, RewindCheck, ShortWatchError } from './reflector-failures.ts';
 import type { ReflectorMetrics } from './reflector-metrics.ts';
-import { RewindCheck } from './rewind-check.ts';
 import { StreamedList } from './streamed-list.ts';
 import type { Transport } from '../client/transport.ts';
-import type { WatchEvent } from './watch-event.ts';
-import { shortWatchMs, watchStream } from './watch-stream.ts';
 
 export interface ReflectorOptions<T extends KubeObject> {
   transport: Transport;

@@ -2,11 +2,10 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ApiError, isConnectionRefused, isVersionUnavailable, TooManyRequestsError } from '../client/api-error.ts';
-import { type KubeObject, objectKey, type Resource } from '../kube-object.ts';
+import { type KubeObject, objectKey, type Resource, type WatchEvent } from '../kube-object.ts';
 import { type ReflectorCache, WatchProgress } from './reflector-cache.ts';
 import { type ReflectorFailures, RewoundError } from './reflector-failures.ts';
-import { Suspension } from '../client/suspension.ts';
-import type { WatchEvent } from './watch-event.ts';
+import { Suspension } from './coding-choice.ts';
 import { initialEventsEnd, shortWatchMs } from './watch-stream.ts';
 
 export interface StreamedListOptions<T extends KubeObject> {

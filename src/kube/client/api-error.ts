@@ -1,31 +1,5 @@
-import type { Resource } from '../kube-object.ts';
-import { MalformedMessageError } from '../protobuf/wire-reader.ts';
-
-/** A cause inside a Status (metav1 StatusCause). */
-export interface StatusCause {
-  reason?: string;
-  message?: string;
-  field?: string;
-}
-
-/** The body of every failed response (Kubernetes API conventions, "Response Status Kind"). */
-export interface Status {
-  kind?: string;
-  apiVersion?: string;
-  status?: string;
-  message?: string;
-  reason?: string;
-  code?: number;
-  details?: {
-    name?: string;
-    group?: string;
-    kind?: string;
-    uid?: string;
-    causes?: StatusCause[];
-    retryAfterSeconds?: number;
-  };
-  metadata?: { continue?: string };
-}
+import type { Resource, Status } from '../kube-object.ts';
+import { MalformedMessageError } from '../protobuf/message-decoder.ts';
 
 /** The request of a failed response: enough to name the missing permission. */
 export interface RequestInfo {

@@ -8,10 +8,10 @@ import {
   InvalidError,
   NotFoundError,
   type RequestInfo,
-  type Status,
   TooManyRequestsError,
   UnauthorizedError,
 } from './api-error.ts';
+import type { Status } from '../kube-object.ts';
 
 /** Max length of the text kept of a body that is not a Status, in characters. */
 const maxBodyTextLength = 2048;

@@ -1,11 +1,9 @@
 /** Single requests to the API: one object in, one object out. Lists and watches of caches belong to the reflector. */
 import { allOf, type Permit } from '../../base/permit.ts';
 import { ExpiredError, type RequestInfo, unexpectedKind } from './api-error.ts';
-import { type KubeObject, objectKey, type ObjectName, type Resource } from '../kube-object.ts';
+import { isReduced, type KubeObject, objectKey, type ObjectName, type Resource, resourcePath } from '../kube-object.ts';
 import type { RequestOptions } from './request.ts';
 import type { Transport } from './transport.ts';
-import { resourcePath } from './resource-path.ts';
-import { isReduced } from '../cache/reduced-object.ts';
 
 /** Options of every call. */
 export interface CallOptions {

@@ -7,7 +7,7 @@ const repeatMs = 60_000;
 /** Max resources remembered. */
 const maxRemembered = 100;
 
-export interface MissingPermissionsOptions {
+interface MissingPermissionsOptions {
   clock: Clock;
   logger: Logger;
   /** Counts a request for which a permission is missing, by the resource's plural. */

@@ -8,20 +8,17 @@ import { joinSignals, untilAborted } from '../../base/abort.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type SpanAttributes, traced } from '../../base/tracing.ts';
-import { parseResponse, readChunks, readText } from './response-body.ts';
+import { exchange, type HttpResponse, parseResponse, readChunks, readText, Silence } from './exchange.ts';
 import { ApiError, ForbiddenError, TransportError } from './api-error.ts';
 import { isProtobuf } from '../protobuf/envelope.ts';
 import { ConnectionPools } from './connection-pools.ts';
 import { errorFromResponse } from './error-from-status.ts';
-import { type HttpResponse, exchange } from './exchange.ts';
 import { MissingPermissions } from './missing-permissions.ts';
-import type { RequestCredentials, RequestHeaders } from './request-credentials.ts';
+import type { RequestCredentials, RequestHeaders } from '../credentials/credentials.ts';
 import { RequestLanes } from './request-lanes.ts';
 import { asTransportError, retryPauseMs } from './request-failure.ts';
 import type { RequestObservation, RequestOptions, RequestPause, StreamedResponse, StreamOptions } from './request.ts';
-import { Silence } from '../cache/silence.ts';
-import { Throttle } from './throttle.ts';
-import type { TokenBucket } from './token-bucket.ts';
+import { Throttle, type TokenBucket } from './token-bucket.ts';
 
 export interface TransportOptions {
   credentials: RequestCredentials;

@@ -2,20 +2,7 @@
 import { execFile, type ExecFileException } from 'node:child_process';
 import type { Clock } from '../../base/clock.ts';
 import { SecretString } from '../../base/secret-string.ts';
-import { KubeConfigError } from './kube-config-error.ts';
-
-/** `users[].user.exec` of a kubeconfig. */
-export interface ExecPluginConfig {
-  apiVersion?: string | null;
-  /** A name looked up in the path, or a file; a relative file is already made absolute. */
-  command?: string | null;
-  args?: string[] | null;
-  env?: { name: string; value: string }[] | null;
-  interactiveMode?: string | null;
-  provideClusterInfo?: boolean | null;
-  /** Shown when the program is not installed. */
-  installHint?: string | null;
-}
+import { type ExecPluginConfig, KubeConfigError } from './kubeconfig-files.ts';
 
 export interface ExecPluginOptions {
   config: ExecPluginConfig;

@@ -2,9 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { shellWord } from '../../base/shell-word.ts';
-import { KubeConfigError } from './kube-config-error.ts';
-import { type Cluster, type Entry, readKubeconfig, type User } from './kubeconfig-files.ts';
-import { proxyFor } from '../client/proxy.ts';
+import { type Cluster, type Entry, KubeConfigError, readKubeconfig, type User } from './kubeconfig-files.ts';
+import { proxyFor } from './proxy.ts';
 
 export interface KubeConfigSource {
   /** Path of a kubeconfig file, or of several that are merged; of these some may be missing. */

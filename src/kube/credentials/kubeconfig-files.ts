@@ -2,8 +2,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { boolYaml11Tag, CORE_SCHEMA, load, mergeTag } from 'js-yaml';
-import type { ExecPluginConfig } from './exec-plugin.ts';
-import { KubeConfigError } from './kube-config-error.ts';
 
 /** `clusters[].cluster` of a kubeconfig. Paths are absolute. */
 export interface Cluster {
@@ -34,13 +32,26 @@ export interface User {
   'auth-provider'?: AuthProvider | null;
 }
 
-export interface AuthProvider {
+/** `users[].user.exec` of a kubeconfig. */
+export interface ExecPluginConfig {
+  apiVersion?: string | null;
+  /** A name looked up in the path, or a file; a relative file is already made absolute. */
+  command?: string | null;
+  args?: string[] | null;
+  env?: { name: string; value: string }[] | null;
+  interactiveMode?: string | null;
+  provideClusterInfo?: boolean | null;
+  /** Shown when the program is not installed. */
+  installHint?: string | null;
+}
+
+interface AuthProvider {
   name?: string;
   config?: Record<string, string> | null;
 }
 
 /** `contexts[].context` of a kubeconfig. */
-export interface Context {
+interface Context {
   cluster: string;
   user?: string;
   namespace?: string;
@@ -54,7 +65,7 @@ export interface Entry<Fields> {
 }
 
 /** What the files say together: of each name, the first file that has it. */
-export interface KubeconfigFiles {
+interface KubeconfigFiles {
   readonly clusters: ReadonlyMap<string, Entry<Cluster>>;
   readonly users: ReadonlyMap<string, Entry<User>>;
   readonly contexts: ReadonlyMap<string, Entry<Context>>;
@@ -161,4 +172,21 @@ function resolvePaths<Fields extends object>(
   keys: readonly (keyof Fields & string)[],
 ): void {
   for (const key of keys) if (fields[key]) Object.assign(fields, { [key]: path.resolve(folder, String(fields[key])) });
+}
+
+/** The configuration cannot be used; the message names the file, the variable or the field. */
+export class KubeConfigError extends Error {
+  override readonly name = 'KubeConfigError';
+  /** What to do about it, as a sentence. */
+  readonly cure: string;
+
+  constructor(message: string, options: { cure: string; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.cure = options.cure;
+  }
+
+  /** The same error with the cure in its message, for where only the message is shown. */
+  withCure(): KubeConfigError {
+    return new KubeConfigError(`${this.message}. ${this.cure}`, { cure: this.cure, cause: this });
+  }
 }

@@ -1,8 +1,8 @@
 /** What a leader election is given, and which timings can work. */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { LockName } from './lock-kind.ts';
-import type { Recorder } from '../events/recorder.ts';
+import type { LockName } from './lease-record.ts';
+import type { Recorder } from '../events/event-recorder.ts';
 import type { Transport } from '../client/transport.ts';
 
 /** The Lease, the identity to hold it with, and the timings, whose defaults are those of Kubernetes' own controllers. */

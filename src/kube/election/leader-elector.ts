@@ -12,8 +12,7 @@ import { KubeClient, maxFieldManagerLength } from '../client/kube-client.ts';
 import { checkElectionTimings, jitterFactor, type LeaderElectorOptions } from './leader-elector-options.ts';
 import { HolderSocket } from './holder-socket.ts';
 import { LeaseLock } from './lease-lock.ts';
-import type { Lease } from './lease-record.ts';
-import { lockKinds } from './lock-kind.ts';
+import { type Lease, lockKinds } from './lease-record.ts';
 
 /** How an election ended: never led, led until the work was done, or lost the lease while it led. */
 export type ElectionOutcome = 'stopped' | 'done' | 'lost';

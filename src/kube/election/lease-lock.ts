@@ -7,8 +7,15 @@ import { ConflictError, ForbiddenError, NotFoundError } from '../client/api-erro
 import type { KubeClient } from '../client/kube-client.ts';
 import type { ObjectReference } from '../kube-object.ts';
 import type { HolderSocket } from './holder-socket.ts';
-import { type Lease, type LeaseRecord, markOf, microTime, recordText, withMark } from './lease-record.ts';
-import type { LockKind } from './lock-kind.ts';
+import {
+  type Lease,
+  type LeaseRecord,
+  type LockKind,
+  markOf,
+  microTime,
+  recordText,
+  withMark,
+} from './lease-record.ts';
 
 export interface LeaseLockOptions {
   client: KubeClient;

@@ -6,8 +6,10 @@ import { hash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { LruMap } from '../lru-map.ts';
 import type { KubeObject, ObjectReference } from '../kube-object.ts';
-import type { EventType } from './recorder.ts';
 import { TokenBucket } from '../client/token-bucket.ts';
+
+/** `Warning` where an operator may have to act. */
+export type EventType = 'Normal' | 'Warning';
 
 /** core/v1 Event in JSON. */
 export interface CoreEvent extends KubeObject {

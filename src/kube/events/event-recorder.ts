@@ -4,14 +4,12 @@ import { untilAborted } from '../../base/abort.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { maxTextChars, shortValue } from '../../base/short-value.ts';
-import { activeSpan, type Span, withinSpan } from '../../base/tracing.ts';
 import { warningLogger } from '../../base/text-logger.ts';
+import { activeSpan, type Span, withinSpan } from '../../base/tracing.ts';
 import { AlreadyExistsError, ApiError, ForbiddenError, NotFoundError } from '../client/api-error.ts';
-import { type CoreEvent, EventCorrelator, isAggregate } from './event-correlator.ts';
 import type { KubeClient } from '../client/kube-client.ts';
-import type { ObjectReference, Resource } from '../kube-object.ts';
-import { isSubdomainName } from '../object-name.ts';
-import type { EventType, Recorder, RecordOptions } from './recorder.ts';
+import { isSubdomainName, type ObjectReference, type Resource } from '../kube-object.ts';
+import { type CoreEvent, EventCorrelator, type EventType, isAggregate } from './event-correlator.ts';
 
 export const events: Resource = {
   group: '',
@@ -271,4 +269,28 @@ function laneOf(about: ObjectReference): string {
 
 function objectText({ namespace, name = '' }: ObjectReference): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+/** How an event is recorded. */
+export interface RecordOptions {
+  /**
+   * Do not record it again while the API server still has it, recorded by this process, an earlier one or another instance. Default
+   * false.
+   */
+  once?: boolean;
+  /** The caller logs it, so that the event is not logged, too. Default false. */
+  logged?: boolean;
+  /** For programs that read the event. Default: none. */
+  annotations?: Record<string, string> | undefined;
+}
+
+/** Records events about objects. Best effort: it never blocks, throws or fails an operation. */
+export interface Recorder {
+  /**
+   * @param about - kind, apiVersion, namespace, name, uid and resourceVersion of the object the event is about.
+   * @param reason - UpperCamelCase, short: a machine reads it.
+   * @param message - one line for people, at most 1,024 bytes; secrets never. A message above 65,536 characters is
+   * truncated.
+   */
+  event(about: ObjectReference, type: EventType, reason: string, message: string, options?: RecordOptions): void;
 }

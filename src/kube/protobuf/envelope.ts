@@ -1,8 +1,6 @@
 /** What the protobuf coding puts around an object (Kubernetes API concepts, "Kubernetes Protobuf encoding"). */
-import type { Status } from '../client/api-error.ts';
-import type { KubeObject } from '../kube-object.ts';
-import { messageDecoder } from './message-decoder.ts';
-import { MalformedMessageError, type Span } from './wire-reader.ts';
+import type { KubeObject, Status } from '../kube-object.ts';
+import { MalformedMessageError, messageDecoder, type Span } from './message-decoder.ts';
 
 const contentType = 'application/vnd.kubernetes.protobuf';
 

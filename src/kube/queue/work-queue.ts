@@ -1,8 +1,7 @@
 import { type Clock, systemClock, type Timer } from '../../base/clock.ts';
 import { sliceSpent } from '../../base/event-loop.ts';
-import { DelayHeap } from './delay-heap.ts';
+import { DelayHeap, InOrderOfArrival, type WaitingOrder } from './waiting-order.ts';
 import type { RateLimiter } from './rate-limiter.ts';
-import { InOrderOfArrival, type WaitingOrder } from './waiting-order.ts';
 
 /** What a queue reports; times in seconds. */
 export interface WorkQueueMetrics {

@@ -2,9 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { gauge, type MetricRegistry } from '../../base/metrics.ts';
 import { copied } from '../../base/short-value.ts';
-import { markReduced } from '../../kube/cache/reduced-object.ts';
-import type { SharedValues } from '../../kube/cache/shared-values.ts';
-import type { KubeObject } from '../../kube/kube-object.ts';
+import { type KubeObject, markReduced } from '../../kube/kube-object.ts';
+import type { SharedValues } from '../../kube/cache/store.ts';
 import { namesVolume, selectedNode } from '../claim-fields.ts';
 import { decisiveAnnotationKeys, type PersistentVolumeClaim } from '../objects.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';

@@ -1,8 +1,7 @@
 /** What the cache keeps of volumes, and of their storage: a number for each key, a few bytes where handles have hundreds. */
 import { fnv1a } from '../../base/text-hash.ts';
-import { markReduced } from '../../kube/cache/reduced-object.ts';
-import type { SharedValues } from '../../kube/cache/shared-values.ts';
-import type { KubeObject } from '../../kube/kube-object.ts';
+import { type KubeObject, markReduced } from '../../kube/kube-object.ts';
+import type { SharedValues } from '../../kube/cache/store.ts';
 import { migratedToKey, type PersistentVolume, provisionedByKey } from '../objects.ts';
 import { namesProvisioner, type VolumeOwnership } from '../volume-fields.ts';
 import { type KeptFields, type KeptParts, keptParts } from './kept-fields.ts';

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { warningLogger } from '../../base/text-logger.ts';
 import { Informer } from '../../kube/cache/informer.ts';
 import type { ReflectorMetrics } from '../../kube/cache/reflector-metrics.ts';
-import { SharedValues } from '../../kube/cache/shared-values.ts';
+import { SharedValues } from '../../kube/cache/store.ts';
 import type { Transport } from '../../kube/client/transport.ts';
 import type { KubeObject } from '../../kube/kube-object.ts';
 import type { ObjectDecoder } from '../../kube/protobuf/envelope.ts';

@@ -7,7 +7,7 @@ import { readChanges } from '../../kube/cache/read-changes.ts';
 import { isVersionUnavailable } from '../../kube/client/api-error.ts';
 import type { Transport } from '../../kube/client/transport.ts';
 import { messageDecoder } from '../../kube/protobuf/message-decoder.ts';
-import { Backoff } from '../../kube/queue/backoff.ts';
+import { Backoff } from '../../kube/queue/rate-limiter.ts';
 import { type PersistentVolume, persistentVolumes } from '../objects.ts';
 import type { Hole, VolumeLog } from './volume-log.ts';
 

@@ -2,9 +2,8 @@
  * What happened to PersistentVolumes since the oldest open record, by name and by storage. A cache shows only what is there now:
  * a volume that was created, retained and removed has left no trace in it.
  */
-import type { CacheTrail, ChangeType } from '../../kube/cache/cache-trail.ts';
-import { orderOf } from '../../kube/client/resource-version.ts';
-import type { KubeObject } from '../../kube/kube-object.ts';
+import type { CacheTrail, ChangeType } from '../../kube/cache/reflector-cache.ts';
+import { type KubeObject, orderOf } from '../../kube/kube-object.ts';
 import { type PersistentVolume, volumeFinalizer } from '../objects.ts';
 
 /** What was seen of the PersistentVolumes of one name. */

@@ -1,7 +1,7 @@
 /** What follows from a failed attempt: for the claim, and for the record of its volume. */
 import type { Logger } from '../../base/logger.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
+import type { Lister } from '../../kube/cache/store.ts';
+import type { Recorder } from '../../kube/events/event-recorder.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import { nodeName } from '../cache/cached-claim.ts';
 import { uidIndex } from '../cache/informers.ts';

@@ -4,7 +4,7 @@
  */
 import { shortValue } from '../../base/short-value.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { isPartialClaim } from '../cache/cached-claim.ts';

@@ -4,9 +4,8 @@ import type { Logger } from '../../base/logger.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { ForbiddenError, NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import { isOlderVersion } from '../../kube/client/resource-version.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
-import { objectKey } from '../../kube/kube-object.ts';
+import { isOlderVersion, objectKey } from '../../kube/kube-object.ts';
+import type { Recorder } from '../../kube/events/event-recorder.ts';
 import { claimReference, claimUid } from '../claim-fields.ts';
 import { failedReason, waitingReason } from '../event-reasons.ts';
 import {

@@ -4,8 +4,8 @@
  */
 import { whenPermitted, withRecheck } from '../../base/permit.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
-import { orderOf } from '../../kube/client/resource-version.ts';
+import type { Lister } from '../../kube/cache/store.ts';
+import { orderOf } from '../../kube/kube-object.ts';
 import { nodeName } from '../cache/cached-claim.ts';
 import { uidIndex } from '../cache/informers.ts';
 import { claimReference, claimUid } from '../claim-fields.ts';

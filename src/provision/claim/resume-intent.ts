@@ -1,5 +1,5 @@
 /** What becomes of an intent that is open when its claim is synced: it is carried on, left to the revoker, or closed. */
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { claimReference, claimUid, claimWish, selectedNode } from '../claim-fields.ts';
 import { waitingReason } from '../event-reasons.ts';
 import { isBeingDeleted, isBusy, mayExist } from '../intents/intent-state.ts';

@@ -1,5 +1,5 @@
 /** The syncs of claims, and what is kept of a claim from one to the next. */
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { objectKey } from '../../kube/kube-object.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { uidIndex } from '../cache/informers.ts';

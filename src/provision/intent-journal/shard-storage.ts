@@ -1,6 +1,6 @@
 /** The Leases of the API that keep a journal's shards, and what a failed request for one means. */
 import type { Clock } from '../../base/clock.ts';
-import { mayUse } from '../../kube/client/access-review.ts';
+import { mayUse } from '../../kube/client/own-account.ts';
 import {
   AlreadyExistsError,
   ApiError,

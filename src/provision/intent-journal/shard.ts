@@ -1,4 +1,4 @@
-import { orderOf } from '../../kube/client/resource-version.ts';
+import { orderOf } from '../../kube/kube-object.ts';
 import type { Protection } from './intent-journal.ts';
 import { HeldEntries, type JournalEntry, withHead } from './journal-entry.ts';
 import { headerKey, type ShardContents, type ShardHeader } from './shard-contents.ts';

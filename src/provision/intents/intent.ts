@@ -1,5 +1,5 @@
 /** An open intent, its record, and what it waits for. */
-import { orderOf } from '../../kube/client/resource-version.ts';
+import { orderOf } from '../../kube/kube-object.ts';
 import type { FoundIntent, IntentPhase, IntentRecord } from '../intent-journal/intent-journal.ts';
 import type { Planned } from '../recoverable.ts';
 import {

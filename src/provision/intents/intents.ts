@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { inSlices } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
-import { orderOf } from '../../kube/client/resource-version.ts';
+import { orderOf } from '../../kube/kube-object.ts';
 import type { VolumeLog } from '../cache/volume-log.ts';
 import {
   DrainingError,

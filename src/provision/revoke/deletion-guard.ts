@@ -1,8 +1,8 @@
 /** Whether a volume that no claim wants can be proved never to have had a PersistentVolume. Without that nothing is deleted. */
 import type { Clock } from '../../base/clock.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import { orderOf } from '../../kube/client/resource-version.ts';
+import { orderOf } from '../../kube/kube-object.ts';
 import type { VolumeLogReader } from '../cache/volume-log-reader.ts';
 import type { SeenVolume, VolumeLog } from '../cache/volume-log.ts';
 import { type ClaimWish, claimWish, type ClaimWishOptions, liveClaim, type WishedVolume } from '../claim-fields.ts';

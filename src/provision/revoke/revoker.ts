@@ -1,7 +1,7 @@
 /** Revokes volumes that no claim wants any more, with workers of its own: it never holds up a claim. */
 import { whenPermitted, withRecheck } from '../../base/permit.ts';
 import { Slots } from '../../base/slots.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { uidIndex } from '../cache/informers.ts';
 import { NotReachedError } from '../cache/volume-log-reader.ts';

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { type Moment, momentOf, passedMs } from '../../base/permit.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
-import type { Recorder } from '../../kube/events/recorder.ts';
+import type { Recorder } from '../../kube/events/event-recorder.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { deletedAfterText, deletedOnceText, deletionWaitingReason, sharedStorageText } from '../event-reasons.ts';
 import type { Intents } from '../intents/intents.ts';

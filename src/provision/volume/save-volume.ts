@@ -1,7 +1,7 @@
 /** Saves one PersistentVolume, with one request that creates it. `VolumeStore` repeats that. */
 import type { Clock } from '../../base/clock.ts';
 import type { Permit } from '../../base/permit.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { AlreadyExistsError, isNotCarriedOut } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import { objectKey } from '../../kube/kube-object.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { whenPermitted } from '../../base/permit.ts';
 import { CodingChoice } from '../../kube/cache/coding-choice.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { pagedList, pageSize } from '../../kube/cache/paged-list.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Transport } from '../../kube/client/transport.ts';

@@ -1,9 +1,8 @@
 /** Volumes as the API server has them, and what they have in common with new ones. */
 import { quantityBytes } from '../../base/quantity.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { isReduced } from '../../kube/cache/reduced-object.ts';
+import { isReduced, type ObjectReference } from '../../kube/kube-object.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import type { ObjectReference } from '../../kube/kube-object.ts';
 import { claimReference } from '../claim-fields.ts';
 import {
   type PersistentVolume,

@@ -2,7 +2,7 @@
 import { allOf, type Moment, momentOf, passedMs, type Permit, whenPermitted, withRecheck } from '../../base/permit.ts';
 import type { Informer } from '../../kube/cache/informer.ts';
 import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
-import { failedRequestOf, isRejection } from '../../kube/client/failed-request.ts';
+import { failedRequestOf, isRejection } from '../../kube/client/request-failure.ts';
 import type { ControllerMetrics } from '../controller-metrics.ts';
 import { causeAnnotation, deletionPostponedReason, deletionWaitingReason } from '../event-reasons.ts';
 import type { Intents } from '../intents/intents.ts';

@@ -1,6 +1,6 @@
 /** Saves new volumes to the API server: once while the worker waits, then in the background until it succeeds. */
 import { TaskGroup } from '../../base/task-group.ts';
-import type { Lister } from '../../kube/cache/lister.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import {
   ApiError,
   ConflictError,

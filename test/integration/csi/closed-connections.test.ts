@@ -270,7 +270,7 @@ async function connected(
   const stop = new AbortController();
   // a busy machine cannot make a connection older, or its replacement late
   let nowMs = 0;
-  const clock: Clock = { ...systemClock, monotonicMs: () => nowMs };
+  const clock: Clock = { ...systemClock, monotonicMs: () => nowMs, after: () => ({ cancel: () => undefined }) };
   const driver = await Driver.connect({
     address,
     timeoutMs: patienceMs,

@@ -122,7 +122,9 @@ describe('a text above 64 KiB', () => {
 });
 
 describe('other HTTP/2 connections of a process that has a driver', () => {
-  async function settingsSeen(path: (socketPath: string) => Disposable): Promise<http2.Settings | undefined> {
+  async function settingsSeen(
+    path: (socketPath: string) => Disposable | AsyncDisposable,
+  ): Promise<http2.Settings | undefined> {
     await using driver = await connected(behave);
     await driver.calls.probe();
     let seen: http2.Settings | undefined;
@@ -130,7 +132,7 @@ describe('other HTTP/2 connections of a process that has a driver', () => {
       seen = call.stream.session?.remoteSettings;
       failWith(call, ' padded ');
     });
-    using _client = path(other.socketPath);
+    await using _client = path(other.socketPath);
     await eventually(() => assert.notEqual(seen, undefined));
     return seen;
   }
@@ -141,7 +143,12 @@ describe('other HTTP/2 connections of a process that has a driver', () => {
       const session = http2.connect('http://localhost', { createConnection: () => net.connect(socketPath) });
       const stream = session.request({ ':method': 'POST', ':path': '/csi.v1.Identity/Probe' });
       stream.on('response', padded.resolve).end();
-      return { [Symbol.dispose]: () => session.destroy() };
+      return {
+        [Symbol.asyncDispose]: async () => {
+          await padded.promise;
+          session.destroy();
+        },
+      };
     });
     assert.notEqual(seen?.maxHeaderListSize, 65_536 + 256);
     assert.notEqual((await padded.promise)['grpc-message'], ' padded ');

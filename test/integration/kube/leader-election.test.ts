@@ -5,7 +5,7 @@ import { LeaseLostError } from '../../../src/kube/election/leader-elector.ts';
 import { checkElectionTimings } from '../../../src/kube/election/leader-elector-options.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import { type Lease, leases as leaseResource } from '../../../src/kube/election/lease-record.ts';
-import type { RequestCredentials } from '../../../src/kube/client/request-credentials.ts';
+import type { RequestCredentials } from '../../../src/kube/credentials/credentials.ts';
 import { Transport } from '../../../src/kube/client/transport.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { LeaseServer } from './lease-server.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
-import type { Recorder } from '../../../src/kube/events/recorder.ts';
+import type { Recorder } from '../../../src/kube/events/event-recorder.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';
 import { newIntent } from '../../../src/provision/intents/intent.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/provision/objects.ts';

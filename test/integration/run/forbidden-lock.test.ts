@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
-import { type Provisioner, runProvisioner, silentLogger, type SignalSource } from '../../../src/index.ts';
+import { type Provisioner, runProvisioner, type SignalSource, silentLogger } from '../../../src/index.ts';
 import { ForbiddenError } from '../../../src/kube/client/api-error.ts';
 import { Credentials } from '../../../src/kube/credentials/credentials.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
 import type { ObjectReference } from '../../../src/kube/kube-object.ts';
-import { ownPod } from '../../../src/kube/client/own-pod.ts';
+import { ownPod } from '../../../src/kube/client/own-account.ts';
 import { leases } from '../../../src/kube/election/lease-record.ts';
 import { Transport } from '../../../src/kube/client/transport.ts';
 import { ForbiddenLock } from '../../../src/run/leader-events.ts';

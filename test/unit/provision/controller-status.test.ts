@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Lister } from '../../../src/kube/cache/lister.ts';
+import type { Lister } from '../../../src/kube/cache/store.ts';
 import type { KubeObject } from '../../../src/kube/kube-object.ts';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../../src/kube/queue/work-queue.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { textMeaning } from '../../../src/explain/causes/causes.ts';
-import type { Recorder, RecordOptions } from '../../../src/kube/events/recorder.ts';
+import type { Recorder, RecordOptions } from '../../../src/kube/events/event-recorder.ts';
 import { causeKey, failedReason, withCures } from '../../../src/provision/event-reasons.ts';
 
 /** The options of what is recorded. */

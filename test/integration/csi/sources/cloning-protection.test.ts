@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
-import type { Recorder } from '../../../../src/kube/events/recorder.ts';
+import type { Recorder } from '../../../../src/kube/events/event-recorder.ts';
 import {
   CloningProtectionController,
   type CloningProtectionOptions,

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
-import type { Lister } from '../../../../src/kube/cache/lister.ts';
+import type { Lister } from '../../../../src/kube/cache/store.ts';
 import {
   runSnapshotSweep,
   type SnapshotSweepOptions,
   snapshotsInUse,
 } from '../../../../src/csi/sources/snapshot-sweep.ts';
 import type { OpenSource } from '../../../../src/csi/sources/open-source.ts';
-import type { Recorder } from '../../../../src/kube/events/recorder.ts';
+import type { Recorder } from '../../../../src/kube/events/event-recorder.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
 import type { FaultMatch } from '../../../../sandbox/api/faults.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Tombstone } from '../../../../src/kube/cache/informer.ts';
-import { deepFreeze } from '../../../../src/kube/cache/shared-values.ts';
+import { deepFreeze } from '../../../../src/kube/cache/store.ts';
 import { waitForSync } from '../../../../src/kube/cache/wait-for-sync.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
 import { failure, type ScriptedReply } from '../../../support/fakes/scripted-server.ts';

@@ -10,8 +10,8 @@ import {
   UnauthorizedError,
 } from '../../../../src/kube/client/api-error.ts';
 import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
-import type { RequestCredentials } from '../../../../src/kube/client/request-credentials.ts';
-import { markReduced } from '../../../../src/kube/cache/reduced-object.ts';
+import type { RequestCredentials } from '../../../../src/kube/credentials/credentials.ts';
+import { markReduced } from '../../../../src/kube/kube-object.ts';
 import { TokenBucket } from '../../../../src/kube/client/token-bucket.ts';
 import type { Answer, ScriptedReply } from '../../../support/fakes/scripted-server.ts';
 import type { Transport } from '../../../../src/kube/client/transport.ts';

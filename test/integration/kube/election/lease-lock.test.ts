@@ -4,8 +4,7 @@ import { silentLogger } from '../../../../src/base/logger.ts';
 import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
 import { HolderSocket } from '../../../../src/kube/election/holder-socket.ts';
 import { LeaseLock } from '../../../../src/kube/election/lease-lock.ts';
-import type { Lease } from '../../../../src/kube/election/lease-record.ts';
-import { lockKinds } from '../../../../src/kube/election/lock-kind.ts';
+import { type Lease, lockKinds } from '../../../../src/kube/election/lease-record.ts';
 import { LeaseServer } from '../lease-server.ts';
 
 /** A lock that holds the Lease. */

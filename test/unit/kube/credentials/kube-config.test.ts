@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { KubeConfigError } from '../../../../src/kube/credentials/kube-config-error.ts';
+import { KubeConfigError } from '../../../../src/kube/credentials/kubeconfig-files.ts';
 import {
   contextNamespace,
   type KubeConfigSource,

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { loadKubeConfig, type LoadedKubeConfig } from '../../../../src/kube/credentials/kube-config.ts';
-import { KubeConfigError } from '../../../../src/kube/credentials/kube-config-error.ts';
-import { listedFiles } from '../../../../src/kube/credentials/kubeconfig-files.ts';
+import { KubeConfigError, listedFiles } from '../../../../src/kube/credentials/kubeconfig-files.ts';
 
 interface Written {
   clusters?: Record<string, object>;

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type CoreEvent, EventCorrelator, type EventDecision } from '../../../../src/kube/events/event-correlator.ts';
-import type { EventType } from '../../../../src/kube/events/recorder.ts';
+import {
+  type CoreEvent,
+  EventCorrelator,
+  type EventDecision,
+  type EventType,
+} from '../../../../src/kube/events/event-correlator.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 
 interface Told {

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { collectGarbage } from '../../../../src/cli/features/start-garbage-feature.ts';
-import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
-import { Store } from '../../../../src/kube/cache/store.ts';
+import { SharedValues, Store } from '../../../../src/kube/cache/store.ts';
 import {
   ClaimBudget,
   claimTransform,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
+import { SharedValues } from '../../../../src/kube/cache/store.ts';
 import {
   sameVolume,
   storageHash,

@@ -7,10 +7,10 @@ import { driverMigration } from '../../../../src/csi/migration/driver-migration.
 import { inTreePlugins } from '../../../../src/csi/migration/in-tree-plugins.ts';
 import { csiStorage } from '../../../../src/csi/storage-keys.ts';
 import { readList } from '../../../../src/kube/cache/list-stream.ts';
-import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
+import { SharedValues } from '../../../../src/kube/cache/store.ts';
 import type { KubeObject } from '../../../../src/kube/kube-object.ts';
 import type { ObjectDecoder } from '../../../../src/kube/protobuf/envelope.ts';
-import { readProtobufList } from '../../../../src/kube/protobuf/protobuf-list.ts';
+import { readProtobufList } from '../../../../src/kube/cache/protobuf-stream.ts';
 import { claimTransform } from '../../../../src/provision/cache/cached-claim.ts';
 import { isWholeVolume, storageHashes, volumeTransform } from '../../../../src/provision/cache/cached-volume.ts';
 import { claimDecoder, type StorageSources, volumeDecoder } from '../../../../src/provision/cache/informers.ts';

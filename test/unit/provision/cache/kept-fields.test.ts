@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { isReduced } from '../../../../src/kube/cache/reduced-object.ts';
-import { SharedValues } from '../../../../src/kube/cache/shared-values.ts';
+import { isReduced } from '../../../../src/kube/kube-object.ts';
+import { SharedValues } from '../../../../src/kube/cache/store.ts';
 import { claimTransform, sameButVersion } from '../../../../src/provision/cache/cached-claim.ts';
 import { volumeTransform } from '../../../../src/provision/cache/cached-volume.ts';
 import { type KeptFields, keptParts } from '../../../../src/provision/cache/kept-fields.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type RequestKind, RequestTurns } from '../../../../src/kube/client/request-turns.ts';
+import { type RequestKind, RequestTurns } from '../../../../src/kube/client/token-bucket.ts';
 
 const lists: RequestKind = { name: 'list', inRow: 1 };
 const events: RequestKind = { name: 'events', inRow: 1 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { KubeConfigError } from '../../../../src/kube/credentials/kube-config-error.ts';
-import { proxyFor } from '../../../../src/kube/client/proxy.ts';
+import { KubeConfigError } from '../../../../src/kube/credentials/kubeconfig-files.ts';
+import { proxyFor } from '../../../../src/kube/credentials/proxy.ts';
 
 const proxy = 'http://proxy.example:3128';
 

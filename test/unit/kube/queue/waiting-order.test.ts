@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DelayHeap } from '../../../../src/kube/queue/delay-heap.ts';
+import { DelayHeap } from '../../../../src/kube/queue/waiting-order.ts';
 
 test('the heap gives each key once, at its earliest time, in order', () => {
   fc.assert(

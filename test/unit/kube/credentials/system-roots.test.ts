@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { getCACertificates } from 'node:tls';
-import { KubeConfigError } from '../../../../src/kube/credentials/kube-config-error.ts';
-import { systemRoots } from '../../../../src/kube/client/system-roots.ts';
+import { KubeConfigError } from '../../../../src/kube/credentials/kubeconfig-files.ts';
+import { systemRoots } from '../../../../src/kube/credentials/system-roots.ts';
 import { CertificateAuthority } from '../../../../sandbox/api/certificates.ts';
 
 const [one, two, three] = Array.from({ length: 3 }, () => new CertificateAuthority({ nowMs: Date.now() }).cert.trim());

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls'; // as a whole: an older Node.js would refuse a name it lacks before its version is checked
-import { KubeConfigError } from '../credentials/kube-config-error.ts';
+import { KubeConfigError } from './kubeconfig-files.ts';
 
 /** The bundles of Debian, Fedora, openSUSE, OpenELEC, CentOS and Alpine; the first that exists counts. */
 const bundles = [

@@ -1,6 +1,6 @@
 /** The proxy to the API server, if any. */
 import { BlockList, isIP } from 'node:net';
-import { KubeConfigError } from '../credentials/kube-config-error.ts';
+import { KubeConfigError } from './kubeconfig-files.ts';
 
 export interface ProxySource {
   /** `proxy-url` of the cluster in the kubeconfig: overrides the environment. */
