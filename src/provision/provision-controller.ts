@@ -113,7 +113,7 @@ export class ProvisionController {
     background.start((signal) => this.#parts.store.run(signal));
     if (this.#parts.recovery !== undefined) {
       background.start((signal) => this.#parts.journal.run(signal));
-      background.start((signal) => this.#parts.intents.renewVersions(signal));
+      background.start((signal) => this.#parts.intents.upkeep.run(signal));
     }
     if (this.#options.informers === undefined) {
       const { claims, volumes, classes } = this.#parts.informers;
@@ -129,7 +129,7 @@ export class ProvisionController {
       this.#loaded.resolve(undefined);
       await this.#work(ending.signal, aborting.signal);
       await untilAborted(this.#parts.store.settled(), aborting.signal);
-      this.#parts.intents.noteWaits();
+      this.#parts.intents.upkeep.noteWaits();
       await this.#parts.journal.flush(aborting.signal);
     } catch (error) {
       if (!ending.signal.aborted) throw error;
@@ -151,7 +151,7 @@ export class ProvisionController {
 
   /** Records that aborted requests may still be carried out. A process that has lost its lease cannot record that. */
   async #recordWaits(): Promise<void> {
-    if (!this.#parts.intents.noteWaits()) return;
+    if (!this.#parts.intents.upkeep.noteWaits()) return;
     using limit = joinSignals([], { clock: this.#parts.clock, timeoutMs: lastWriteMs });
     await this.#parts.journal.flush(limit.signal);
   }

@@ -38,7 +38,7 @@ export interface Hole {
 }
 
 /** What is asked about the past: by the intents. */
-interface VolumeLogUser {
+export interface VolumeLogUser {
   /** Since which versions it will be asked for names. */
   neededVersions(): readonly number[];
   /** The same for storage. */

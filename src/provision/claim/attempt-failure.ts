@@ -98,10 +98,11 @@ export async function noteFailure(
   if (!isClear) intents.unclear(intent);
   if (error instanceof UnprovedError || error instanceof VolumeSeenError) {
     await intents.onWritten(intent, { type: 'wanted' }, signal); // the volume does not match the request, and must be kept
-    intents.stuck(intent, 'unproved', error.message);
+    intents.on(intent, { type: 'stuck', reason: 'unproved', text: error.message });
   } else if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
     await intents.onWritten(intent, { type: 'wanted' }, signal);
-    intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
+    const reason = error instanceof ReportOnlyError ? error.reason : 'undecidable';
+    intents.on(intent, { type: 'stuck', reason, text: error.message });
   } else if (isBeingDeleted(intent.state)) parts.revokeQueue.add(intent);
   return error;
 }
@@ -150,7 +151,7 @@ export function reportStuck(
   intent: Intent,
   problem: string,
 ): void {
-  intents.stuck(intent, 'undecidable', problem);
+  intents.on(intent, { type: 'stuck', reason: 'undecidable', text: problem });
   const message = `An earlier attempt may have left a volume, and what became of it cannot be found out: ${problem}`;
   recorder.event(intent.record.volume.claimRef, 'Warning', failedReason, message, { once: true });
 }

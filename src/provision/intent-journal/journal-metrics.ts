@@ -22,17 +22,19 @@ export const reportReasons = [
   'node-gone',
 ] as const;
 
+/** How many records are open. */
+export interface OpenRecords {
+  byPhase: Readonly<Record<IntentPhase, number>>;
+  /** Those that wait deliberately, by what for. */
+  waiting: ReadonlyMap<string, number>;
+  /** When the oldest was created, in milliseconds since the Unix epoch; Infinity without one. */
+  oldestMs: number;
+}
+
 /** What is counted about open records, the controller's part and the journal's. */
 export interface JournalMetrics {
-  /** Open records by phase, after each change; the object goes on changing. */
-  records(byPhase: Readonly<Record<IntentPhase, number>>): void;
-  /**
-   * Called once, with a function to be called at any time: it returns when the oldest open record was created, in
-   * milliseconds since the Unix epoch; undefined: none is open.
-   */
-  oldestCreatedAtMs(read: () => number | undefined): void;
-  /** Called once, with a function to be called at any time: how many open records wait, by reason. */
-  waiting(read: () => ReadonlyMap<string, number>): void;
+  /** Called once, with a function to be called at any time. */
+  open(read: () => OpenRecords): void;
   /** A record of another process was found. */
   replayed(): void;
   /** It is certain that a volume which no claim wants any more does not exist. */
@@ -53,9 +55,7 @@ const nothing = (): void => undefined;
 
 /** Counts nothing. */
 export const noJournalMetrics: JournalMetrics = {
-  records: nothing,
-  oldestCreatedAtMs: nothing,
-  waiting: nothing,
+  open: nothing,
   replayed: nothing,
   revoked: nothing,
   reported: nothing,
@@ -69,31 +69,29 @@ const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Registers the `intent_journal_*` families, all at zero. @throws {Error} when the registry has them already. */
 export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wallMs'>): JournalMetrics {
-  let oldestMs: () => number | undefined = () => undefined;
-  let records = noRecords();
+  let open = (): OpenRecords => ({ byPhase: noRecords(), waiting: new Map(), oldestMs: Infinity });
   gauge({
     registry,
     labels: ['phase'],
     name: 'intent_journal_records',
     help: 'Open records of volumes, by phase',
     collect: (family) => {
-      for (const [phase, count] of Object.entries(records)) family.set({ phase }, count);
+      for (const [phase, count] of Object.entries(open().byPhase)) family.set({ phase }, count);
     },
   });
   gauge({
     registry,
     name: 'intent_journal_oldest_record_age_seconds',
     help: 'Age of the oldest open record; 0 without one',
-    collect: (family) => family.set(Math.max(0, clock.wallMs() - (oldestMs() ?? Infinity)) / 1000),
+    collect: (family) => family.set(Math.max(0, clock.wallMs() - open().oldestMs) / 1000),
   });
-  let waiting: () => ReadonlyMap<string, number> = () => new Map();
   gauge({
     registry,
     labels: ['reason'],
     name: 'intent_journal_waiting_records',
     help: 'Open records that are to be revoked or closed and wait deliberately, by what for',
     collect: (family) => {
-      for (const [reason, count] of waiting()) family.set({ reason }, count);
+      for (const [reason, count] of open().waiting) family.set({ reason }, count);
     },
   });
   const replayed = counter({
@@ -135,14 +133,8 @@ export function journalMetrics(registry: MetricRegistry, clock: Pick<Clock, 'wal
     help: 'Volumes created without a record, because it could not be written',
   });
   const metrics: JournalMetrics = {
-    records: (byPhase) => {
-      records = byPhase;
-    },
-    oldestCreatedAtMs: (read) => {
-      oldestMs = read;
-    },
-    waiting: (read) => {
-      waiting = read;
+    open: (read) => {
+      open = read;
     },
     replayed: () => replayed.inc(),
     revoked: () => revoked.inc(),

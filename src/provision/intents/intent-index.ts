@@ -1,7 +1,6 @@
 /** The intents that are open, or were closed a moment ago, by claim and by the name of the volume. */
 import type { Clock } from '../../base/clock.ts';
-import { type IntentRecord, isUnproved, noRecords } from '../intent-journal/intent-journal.ts';
-import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
+import { type IntentRecord, isUnproved } from '../intent-journal/intent-journal.ts';
 import { ProvisionError } from '../provisioner.ts';
 import type { Intent } from './intent.ts';
 
@@ -10,22 +9,15 @@ export class NameInUseError extends Error {
   override readonly name = 'NameInUseError';
 }
 
-/** The intents that are open, by claim and by the volume's name; counts them for the metrics. */
+/** The intents that are open, by claim and by the volume's name. */
 export class IntentIndex {
-  readonly #metrics: JournalMetrics;
   /** By claim UID. */
   readonly #open = new Map<string, Intent>();
   /** Claim UIDs by volume name; the first of them may work, the others wait. */
   readonly #byName = new Map<string, Set<string>>();
-  readonly #phases = noRecords();
 
   /** Called with the name of a volume that `checkName` may allow from now on. */
   onNameFree: (volumeName: string) => void = () => undefined;
-
-  constructor(metrics: JournalMetrics) {
-    this.#metrics = metrics;
-    metrics.oldestCreatedAtMs(() => this.#oldestMs());
-  }
 
   get(uid: string): Intent | undefined {
     return this.#open.get(uid);
@@ -55,48 +47,31 @@ export class IntentIndex {
   }
 
   add(intent: Intent): void {
-    const { claim, volume, phase } = intent.record;
+    const { claim, volume } = intent.record;
     this.#open.set(claim.uid, intent);
     const holders = this.#byName.get(volume.name);
     if (holders === undefined) this.#byName.set(volume.name, new Set([claim.uid]));
     else holders.add(claim.uid);
-    this.#phases[phase] += 1;
-    this.#metrics.records(this.#phases);
   }
 
   /** @returns whether it was open. */
   remove(intent: Intent): boolean {
-    const { claim, volume, phase } = intent.record;
+    const { claim, volume } = intent.record;
     if (!this.has(intent)) return false;
     this.#open.delete(claim.uid);
     const holders = this.#byName.get(volume.name);
     holders?.delete(claim.uid);
     if (holders?.size === 0) this.#byName.delete(volume.name);
-    this.#phases[phase] -= 1;
-    this.#metrics.records(this.#phases);
     this.onNameFree(volume.name);
     return true;
   }
 
   /** Gives an intent another record of the same claim and volume. @returns whether it is open. */
   change(intent: Intent, record: IntentRecord): boolean {
-    const isOpen = this.has(intent);
-    if (isOpen) this.#phases[intent.record.phase] -= 1;
     intent.record = record;
-    if (!isOpen) return false;
-    this.#phases[record.phase] += 1;
-    this.#metrics.records(this.#phases);
-    if (isUnproved(record)) this.onNameFree(record.volume.name);
-    return true;
-  }
-
-  #oldestMs(): number | undefined {
-    let oldestMs = Infinity;
-    for (const { record } of this.#open.values()) {
-      const createdAtMs = Date.parse(record.createdAt);
-      if (createdAtMs < oldestMs) oldestMs = createdAtMs;
-    }
-    return oldestMs === Infinity ? undefined : oldestMs;
+    const isOpen = this.has(intent);
+    if (isOpen && isUnproved(record)) this.onNameFree(record.volume.name);
+    return isOpen;
   }
 }
 

@@ -225,6 +225,9 @@ export const maxProofMs = 15 * 60_000;
 /** A backend that has only refused for so long is left to an operator. */
 const refusedMs = 30 * 60_000;
 
+/** How much of a backend's text a record may hold, in characters. */
+const maxProblemLength = 2000;
+
 const nothingSent = {
   mayExist: false,
   isUnclear: false,
@@ -303,7 +306,9 @@ function withBegun(state: IntentState, change: (of: Begun) => Partial<Begun>): N
 function leave(state: IntentState, found: Problem): Next | undefined {
   const was = unstuck(state);
   if (!isBegun(was)) return undefined;
-  const problem = was.problem?.reason === found.reason ? was.problem : found;
+  const { reason } = found;
+  const problem =
+    was.problem?.reason === reason ? was.problem : { reason, text: found.text.slice(0, maxProblemLength) };
   return to({ kind: 'stuck', problem, was: problem.reason === 'unproved' ? creating(was) : idle(was) }, 'note');
 }
 
@@ -430,7 +435,10 @@ export const transitions: { readonly [T in IntentEvent['type']]: Transition<T> }
     return to({ ...state, refusedSinceMs });
   },
 
-  stuck: (state, { reason, text }) => leave(state, { reason, text }),
+  stuck: (state, { reason, text }) => {
+    const isKnown = reason === 'unproved' && problemOf(state)?.reason === 'unproved';
+    return isKnown ? to(state) : leave(state, { reason, text });
+  },
 
   'taken-over': (state, _, time) => {
     if (state.kind !== 'foreign') return undefined;
@@ -497,6 +505,11 @@ export function revocableAtMs(
 export function begunOf(state: IntentState): Begun | undefined {
   if (state.kind === 'stuck') return state.was;
   return isBegun(state) ? state : undefined;
+}
+
+/** Why it is, or was, left to an operator. */
+export function problemOf(state: IntentState): Problem | undefined {
+  return state.kind === 'stuck' ? state.problem : begunOf(state)?.problem;
 }
 
 /** The storage as far as it is known. */

@@ -21,6 +21,7 @@ import {
   isUndone,
   maxProofMs,
   mayBeSaved,
+  problemOf,
   quietAtMs,
   revoking,
 } from './intent-state.ts';
@@ -105,7 +106,7 @@ function callsOf(state: IntentState): Calls {
 export function recordOf({ record }: Pick<Intent, 'record'>, state: IntentState, nowMs: number): IntentRecord {
   const { claim, volume, plan, since, nameTaken, createdAt } = record;
   const begun = begunOf(state);
-  const problem = state.kind === 'stuck' ? state.problem : begun?.problem;
+  const problem = problemOf(state);
   const phase = phaseOf(state);
   const was = state.kind === 'stuck' ? state.was : state;
   const isNamed = was.kind === 'deleting' || phase === 'revoke' || problem?.reason === 'unproved';
@@ -131,7 +132,7 @@ function quietOf(state: IntentState, nowMs: number): Pick<IntentRecord, 'quietIn
 }
 
 function phaseOf(state: IntentState): IntentPhase {
-  if (state.kind === 'stuck' || begunOf(state)?.problem !== undefined) return 'stuck';
+  if (problemOf(state) !== undefined) return 'stuck';
   if (state.kind === 'deleting') return 'delete';
   if (state.kind === 'revoking' && state.isWaitRecorded) return 'revoke';
   return begunOf(state)?.isUnclear === true ? 'unclear' : 'create';

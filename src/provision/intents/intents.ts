@@ -1,6 +1,5 @@
 /** Knows what may be under way at the backend, which nothing else tracks. Keeps the journal and its own memory in step. */
 import type { Clock } from '../../base/clock.ts';
-import { inSlices } from '../../base/event-loop.ts';
 import type { Logger } from '../../base/logger.ts';
 import { orderOf } from '../../kube/kube-object.ts';
 import type { VolumeLog } from '../cache/volume-log.ts';
@@ -11,9 +10,10 @@ import {
   type IntentJournal,
   type IntentRecord,
   type JournalListener,
+  noRecords,
   type StuckReason,
 } from '../intent-journal/intent-journal.ts';
-import type { JournalMetrics } from '../intent-journal/journal-metrics.ts';
+import type { JournalMetrics, OpenRecords } from '../intent-journal/journal-metrics.ts';
 import type { BackendProgress, Planned } from '../recoverable.ts';
 import { type Calls, callsEndMs, noCalls, type Time } from './earlier-requests.ts';
 import { IntentIndex, RecentlyClosed, VolumeAbandonedError } from './intent-index.ts';
@@ -25,19 +25,11 @@ import {
   type Next,
   next,
   type Problem,
-  quietAtMs,
+  problemOf,
   quietInMs,
 } from './intent-state.ts';
-import {
-  foundIntent,
-  type Intent,
-  isLeftAlone,
-  newIntent,
-  recordOf,
-  type WaitReason,
-  waitReason,
-  waitReasons,
-} from './intent.ts';
+import { foundIntent, type Intent, isLeftAlone, newIntent, recordOf, waitReason, waitReasons } from './intent.ts';
+import { isSameRecord, RecordUpkeep } from './record-upkeep.ts';
 
 interface IntentsOptions {
   /** `ClusterJournal`, or `noJournal`. */
@@ -53,21 +45,10 @@ interface IntentsOptions {
   metrics: JournalMetrics;
 }
 
-/** How much of a backend's text a record may hold, in characters. */
-const maxProblemLength = 2000;
-/** How often it is checked which records need a newer version since which they had no PersistentVolume, in milliseconds. */
-const renewEveryMs = 5000;
-/** The first time this soon after a start, in milliseconds: a process that restarts again and again may not run longer. */
-const firstRenewMs = 1000;
-/** What a record says of a wait is renewed once the wait is shorter by so much, in milliseconds. */
-const renewWaitMs = 20_000;
-/** A version is renewed once the log of the volumes had gone past it so many checks ago. */
-const renewAfterChecks = 4;
-
 export class Intents {
   /** Calls that may still create storage although nobody waits for them. */
   readonly #options: IntentsOptions;
-  readonly #open: IntentIndex;
+  readonly #open = new IntentIndex();
   /** Those with calls that were given up, which the backend may not have read. */
   readonly #unread = new Set<Intent>();
   /** By the name of a volume whose record was closed: calls that may still create its storage. */
@@ -77,15 +58,15 @@ export class Intents {
   readonly #closed: RecentlyClosed;
   /** UIDs of claims, until they are settled, which may have had a PersistentVolume, of a closed intent or of the past before a restore. */
   readonly #mayHaveHadVolume = new Set<string>();
-  /** Intents whose wait this process has recorded anew. */
-  readonly #renewedWaits = new WeakSet<Intent>();
+  /** What records say of the past, and of waits. */
+  readonly upkeep: RecordUpkeep;
 
   constructor(options: IntentsOptions) {
     this.#options = options;
-    this.#open = new IntentIndex(options.metrics);
-    options.volumeLog.usedBy(this);
-    options.metrics.waiting(() => this.#waiting());
-    this.#closed = new RecentlyClosed(options.clock);
+    const { journal, volumeLog, clock } = options;
+    this.#closed = new RecentlyClosed(clock);
+    this.upkeep = new RecordUpkeep({ open: this.#open, journal, volumeLog, clock });
+    options.metrics.open(() => this.#counts());
     options.progress?.onProgress((untilMs) => this.#onRead(untilMs));
   }
 
@@ -148,85 +129,25 @@ export class Intents {
         changed(uid);
       },
       onDrainEnded: drainEnded,
-      onRewound: () => this.lostHistory(),
+      onRewound: () => this.upkeep.lostHistory(),
       onFenced: fenced,
     };
     await this.#options.journal.open(listener, signal);
   }
 
-  #waiting(): Map<WaitReason, number> {
-    const counts = new Map<WaitReason, number>(waitReasons.map((reason) => [reason, 0]));
+  #counts(): OpenRecords {
+    const byPhase = noRecords();
+    const waiting = new Map<string, number>(waitReasons.map((reason) => [reason, 0]));
+    let oldestMs = Infinity;
     const nowMs = this.#nowMs;
     for (const intent of this.#open.list()) {
+      byPhase[intent.record.phase] += 1;
       const reason = waitReason(intent, nowMs);
-      if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+      if (reason !== undefined) waiting.set(reason, (waiting.get(reason) ?? 0) + 1);
+      const createdAtMs = Date.parse(intent.record.createdAt);
+      if (createdAtMs < oldestMs) oldestMs = createdAtMs;
     }
-    return counts;
-  }
-
-  /** The versions of which the history of the PersistentVolumes is needed. */
-  neededVersions(): number[] {
-    return this.#versions(({ since }) => since);
-  }
-
-  /** The versions from which on the history of storage is needed. */
-  neededStorageVersions(): number[] {
-    return this.#versions(({ firstSince }) => firstSince);
-  }
-
-  /** Those that are known, of the intents about which something is to be done. */
-  #versions(of: (intent: Intent) => number): number[] {
-    const versions: number[] = [];
-    for (const intent of this.#open.list()) {
-      if (!isLeftAlone(intent) && !Number.isNaN(of(intent))) versions.push(of(intent));
-    }
-    return versions;
-  }
-
-  /**
-   * Keeps the versions of long attempts recent: the API server keeps little more than a minute of history, and the next
-   * process can read no more. Works until the signal aborts.
-   */
-  async renewVersions(signal: AbortSignal): Promise<void> {
-    const { clock, volumeLog } = this.#options;
-    const reached: number[] = []; // at the last checks, the oldest first
-    for (let pauseMs = firstRenewMs; ; pauseMs = renewEveryMs) {
-      try {
-        await clock.sleep(pauseMs, { signal });
-      } catch {
-        return;
-      }
-      const [oldest = volumeLog.reached] = reached;
-      reached.push(volumeLog.reached);
-      if (reached.length > renewAfterChecks) reached.shift();
-      const due = [...this.#open.list()].filter(({ since }) => since < oldest);
-      await inSlices(due, (intent) => this.#renewVersion(intent));
-      this.#renewWaits();
-    }
-  }
-
-  #renewVersion(intent: Intent): void {
-    const { volumeLog, journal } = this.#options;
-    const { since, state, record } = intent;
-    if (!this.#open.has(intent) || isLeftAlone(intent) || state.kind === 'saved' || state.kind === 'foreign') return;
-    if (volumeLog.verdict(record.volume.name, since).kind !== 'never') return;
-    intent.since = volumeLog.reached;
-    intent.record = { ...record, since: String(intent.since) };
-    journal.renewSince(record.claim.uid, String(intent.since));
-  }
-
-  /** What is left to wait is recorded anew once it is less by so much: a process that restarts does not begin the wait again. */
-  #renewWaits(): void {
-    for (const intent of this.#open.list()) {
-      const { phase, quietInMs = 0 } = intent.record;
-      if (phase !== 'revoke' || quietInMs === 0) continue;
-      const record = this.#recordOf(intent);
-      // soon the first time: a process that ends again and again may not live longer
-      const dueMs = this.#renewedWaits.has(intent) ? renewWaitMs : firstRenewMs;
-      if (quietInMs - (record.quietInMs ?? 0) < dueMs) continue;
-      this.#renewedWaits.add(intent);
-      this.#note(intent, record);
-    }
+    return { byPhase, waiting, oldestMs };
   }
 
   /** The claim may have had a PersistentVolume that is gone. */
@@ -242,15 +163,6 @@ export class Intents {
   /** Nothing is done for the claim any more. Safe to repeat. */
   forget(uid: string): void {
     this.#mayHaveHadVolume.delete(uid);
-  }
-
-  /** The history until now is lost: nothing about the intents that are open now can be proved any more. */
-  lostHistory(): void {
-    for (const intent of this.#open.list()) {
-      intent.since = NaN;
-      const { since, ...record } = intent.record;
-      if (since !== undefined) this.#note(intent, record);
-    }
   }
 
   /**
@@ -313,16 +225,19 @@ export class Intents {
   }
 
   /**
-   * Something has happened to an intent: it is in the next state, and the record follows in passing, where it changes.
+   * Something has happened to an intent: it is in the next state, and the record follows in passing, where it changes. That it is stuck is
+   * reported once for each reason.
    *
    * @returns whether nothing is left to do for it: then it is to be closed.
    */
   on(intent: Intent, event: IntentEvent): boolean {
     const result = this.#next(intent, event);
     if (result === undefined) return false;
+    const known = problemOf(intent.state);
     intent.state = result.state;
     this.#followUnread(intent);
-    if (result.write !== 'none') this.#note(intent, this.#recordOf(intent));
+    if (result.write !== 'none') this.upkeep.note(intent, this.#recordOf(intent));
+    this.#report(intent, known);
     return result.isDone;
   }
 
@@ -387,23 +302,6 @@ export class Intents {
     if (isReplaced && present.state.kind !== 'stuck') this.on(present, event); // found again during the call
   }
 
-  /** What is left to wait, where that is no longer known: at the end of the process. Safe to repeat. @returns whether there is anything. */
-  noteWaits(): boolean {
-    let found = false;
-    for (const intent of this.#open.list()) {
-      const { state } = intent;
-      if (state.kind !== 'creating' && state.kind !== 'revoking') continue;
-      // a call that has not ended when the process does: nobody knows until when it runs
-      if (state.kind === 'creating' ? state.isCalling : state.isWorking) continue;
-      const quietMs = quietAtMs(state) - this.#nowMs;
-      const isWaiting = quietMs > 0 && quietMs < Infinity && state.saves.isSent && !state.isShared;
-      if (!isWaiting && intent.record.phase !== 'revoke') continue;
-      found = true;
-      this.#note(intent, { ...this.#recordOf(intent), ...(isWaiting && { quietInMs: Math.ceil(quietMs) }) });
-    }
-    return found;
-  }
-
   isOpen(intent: Intent): boolean {
     return this.#open.has(intent);
   }
@@ -432,17 +330,8 @@ export class Intents {
     this.checkOpen(intent);
   }
 
-  /** An operator has to decide. Logged once for each reason. */
-  stuck(intent: Intent, reason: StuckReason, text: string): void {
-    const problem: Problem = { reason, text: text.slice(0, maxProblemLength) };
-    const known = intent.state.kind === 'stuck' ? intent.state.problem : begunOf(intent.state)?.problem;
-    if (known?.reason === 'unproved' && problem.reason === 'unproved') return;
-    this.on(intent, { type: 'stuck', ...problem });
-    this.report(intent, known);
-  }
-
-  /** Logs and counts that an intent is stuck, unless that is known. @param known - why it was before. */
-  report(intent: Intent, known: Problem | undefined): void {
+  /** Logs and counts that an operator has to decide, unless that is known. @param known - why an operator had to before. */
+  #report(intent: Intent, known: Problem | undefined): void {
     if (intent.state.kind !== 'stuck') return;
     const { logger, metrics } = this.#options;
     const { reason, text } = intent.state.problem;
@@ -464,7 +353,7 @@ export class Intents {
   /** Whether a PersistentVolume of the name has other storage. Safe to repeat. */
   setNameTaken(intent: Intent, isTaken: boolean): void {
     const { nameTaken = false, ...record } = intent.record;
-    if (nameTaken !== isTaken) this.#note(intent, isTaken ? { ...record, nameTaken: true } : record);
+    if (nameTaken !== isTaken) this.upkeep.note(intent, isTaken ? { ...record, nameTaken: true } : record);
   }
 
   /** For how long the storage of a PersistentVolume of this name must stay, in milliseconds. */
@@ -572,11 +461,6 @@ export class Intents {
     return recordOf(intent, intent.state, this.#nowMs);
   }
 
-  #note(intent: Intent, record: IntentRecord): void {
-    if (isSameRecord(record, intent.record)) return;
-    if (this.#open.change(intent, record)) this.#options.journal.note(record);
-  }
-
   get #nowMs(): number {
     return this.#options.clock.monotonicMs();
   }
@@ -584,11 +468,4 @@ export class Intents {
   get #time(): Time {
     return { nowMs: this.#nowMs, maxCallMs: this.#options.maxCallMs };
   }
-}
-
-function isSameRecord(a: IntentRecord, b: IntentRecord): boolean {
-  const { plan, volume, claim, ...fields } = a;
-  const same: Omit<IntentRecord, 'plan' | 'volume' | 'claim'> = b;
-  const keys = ['phase', 'since', 'handle', 'problem', 'nameTaken', 'quietInMs'] as const;
-  return plan === b.plan && volume === b.volume && claim === b.claim && keys.every((key) => fields[key] === same[key]);
 }

@@ -10,6 +10,7 @@ import type { StuckReason } from '../intent-journal/intent-journal.ts';
 import { deletableAtMs, isBeingDeleted, mayBeSaved } from '../intents/intent-state.ts';
 import { type Intent, isNeverSaved } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
+import type { RecordUpkeep } from '../intents/record-upkeep.ts';
 import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../objects.ts';
 import { hasStorage, type Recoverable } from '../recoverable.ts';
 import type { StorageHolders, StorageIndex } from '../volume/storage-holders.ts';
@@ -58,7 +59,7 @@ export interface DeletionProofOptions {
   holders: Pick<StorageHolders, 'find'>;
   client: KubeClient;
   /** Told when the API server has gone back to an older state. */
-  intents: Pick<Intents, 'lostHistory'>;
+  intents: { readonly upkeep: Pick<RecordUpkeep, 'lostHistory'> };
 }
 
 export class DeletionProof {
@@ -112,7 +113,7 @@ export class DeletionProof {
       signal,
     });
     const now = orderOf(resourceVersion);
-    if (now < before || now < since) intents.lostHistory();
+    if (now < before || now < since) intents.upkeep.lostHistory();
     this.#checkHolder(
       items.find(({ metadata }) => metadata.name === name),
       handle,

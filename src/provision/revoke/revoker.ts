@@ -17,7 +17,6 @@ import {
   isBeingDeleted,
   isUndone,
   knownHandle,
-  type Problem,
   quietAtMs,
   revocableAtMs,
   type Revoking,
@@ -334,9 +333,8 @@ export class Revoker {
       await intents.onWritten(intent, { type: 'wanted' }, signal);
       claimQueue.addAfter(uid, wantedPauseMs);
     } else if (error instanceof ProofPendingError || error instanceof NotReachedError) {
-      const known = begunOf(intent.state)?.problem;
       intents.on(intent, { type: 'proof-pending', text: error.message });
-      if (intent.state.kind === 'stuck') await this.#stuck(intent, known, signal);
+      if (intent.state.kind === 'stuck') await this.#stuck(intent, signal);
       else this.#options.queue.keys.addAfter(uid, proofPauseMs);
     } else if (error instanceof VolumeSeenError) await this.#afterVolume(intent, error, signal);
     else if (error instanceof UnprovedError) await this.#unproved(intent, error.message, signal);
@@ -347,7 +345,8 @@ export class Revoker {
       );
       await this.#close(intent, signal);
     } else if (error instanceof VolumeExistsError || error instanceof ReportOnlyError) {
-      intents.stuck(intent, error instanceof ReportOnlyError ? error.reason : 'undecidable', error.message);
+      const reason = error instanceof ReportOnlyError ? error.reason : 'undecidable';
+      intents.on(intent, { type: 'stuck', reason, text: error.message });
       this.#options.queue.keys.addAfter(uid, revokePauses.maxMs);
     } else if (error instanceof ProvisionError) await this.#afterRefusal(intent, error, signal);
     else throw error;
@@ -364,10 +363,9 @@ export class Revoker {
     }
     const isUndecidable = afterUnclear === 'undecidable';
     if (!isUndecidable && state !== 'finished' && state !== 'reschedule') throw error;
-    const known = begunOf(intent.state)?.problem;
     intents.on(intent, { type: 'refused', text, isUndecidable });
     if (intent.state.kind !== 'stuck') throw error;
-    await this.#stuck(intent, known, signal);
+    await this.#stuck(intent, signal);
   }
 
   /**
@@ -415,16 +413,14 @@ export class Revoker {
 
   async #unproved(intent: Intent, why: string, signal: AbortSignal): Promise<void> {
     const mayBeDeleting = isBeingDeleted(intent.state); // a DeleteVolume that timed out could remove what the claim gets
-    const known = begunOf(intent.state)?.problem;
     this.#options.intents.on(intent, { type: 'stuck', reason: 'unproved', text: why });
-    await this.#stuck(intent, known, signal);
+    await this.#stuck(intent, signal);
     if (this.#hasClaim(intent) && !mayBeDeleting) this.#options.claimQueue.addAfter(intent.record.claim.uid, 0);
   }
 
   /** An operator decides. The sources of what may be kept on purpose are free; what cannot be decided is tried rarely. */
-  async #stuck(intent: Intent, known: Problem | undefined, signal: AbortSignal): Promise<void> {
-    const { intents, provisioner } = this.#options;
-    intents.report(intent, known);
+  async #stuck(intent: Intent, signal: AbortSignal): Promise<void> {
+    const { provisioner } = this.#options;
     if (isUnproved(intent.record)) await provisioner.release?.(intent.record.plan, { signal });
     else this.#options.queue.keys.addAfter(intent.record.claim.uid, revokePauses.maxMs);
   }

@@ -1,27 +1,28 @@
 import { noRecords } from '../../../src/provision/intent-journal/intent-journal.ts';
-import { type JournalMetrics, noJournalMetrics } from '../../../src/provision/intent-journal/journal-metrics.ts';
+import {
+  type JournalMetrics,
+  noJournalMetrics,
+  type OpenRecords,
+} from '../../../src/provision/intent-journal/journal-metrics.ts';
 
 /** What the controller counts about open records. */
 export function recordedJournalMetrics() {
+  let open = (): OpenRecords => ({ byPhase: noRecords(), waiting: new Map(), oldestMs: Infinity });
   const seen = {
-    open: noRecords(),
-    oldestMs: (): number | undefined => undefined,
+    get open() {
+      return open().byPhase;
+    },
+    oldestMs: () => open().oldestMs,
     revoked: 0,
     replayed: 0,
     reported: [] as string[],
     /** How many open records wait now, by what for. */
-    waiting: (): ReadonlyMap<string, number> => new Map(),
+    waiting: () => open().waiting,
   };
   const metrics: JournalMetrics = {
     ...noJournalMetrics,
-    records: (byPhase) => {
-      seen.open = { ...byPhase };
-    },
-    oldestCreatedAtMs: (read) => {
-      seen.oldestMs = read;
-    },
-    waiting: (read) => {
-      seen.waiting = read;
+    open: (read) => {
+      open = read;
     },
     revoked: () => {
       seen.revoked++;

@@ -31,7 +31,7 @@ describe('a claim of a recoverable provisioner', () => {
     assert.deepEqual(volume.metadata.annotations, { [annotation.provisionedBy]: 'drv' });
     assert.deepEqual(backend.fulfils, [{ plan: backend.plans[0], mayExist: false }]);
     assert.deepEqual(scene.seen.open, noRecords());
-    assert.equal(scene.seen.oldestMs(), undefined);
+    assert.equal(scene.seen.oldestMs(), Infinity);
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
     assert.deepEqual(rig.metrics.totals, { pt: 1 });
   });

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRegistry } from '../../../../src/base/metrics.ts';
-import { journalMetrics, reportReasons } from '../../../../src/provision/intent-journal/journal-metrics.ts';
+import {
+  journalMetrics,
+  type OpenRecords,
+  reportReasons,
+} from '../../../../src/provision/intent-journal/journal-metrics.ts';
 import { noRecords } from '../../../../src/provision/intent-journal/intent-journal.ts';
 
 const startMs = Date.parse('2026-11-01T10:00:00Z');
+const none: OpenRecords = { byPhase: noRecords(), waiting: new Map(), oldestMs: Infinity };
 
 function scene() {
   const registry = createRegistry();
@@ -30,16 +35,16 @@ describe('the metrics of the intent journal', () => {
 
   test('the age of the oldest record grows between scrapes, and ends with the record', async () => {
     const { metrics, lines, pass } = scene();
-    metrics.oldestCreatedAtMs(() => startMs);
+    metrics.open(() => ({ ...none, oldestMs: startMs }));
     pass(90_000);
     assert.ok((await lines()).includes('intent_journal_oldest_record_age_seconds 90'));
-    metrics.oldestCreatedAtMs(() => undefined);
+    metrics.open(() => none);
     assert.ok((await lines()).includes('intent_journal_oldest_record_age_seconds 0'));
   });
 
   test('a record of another machine whose clock is ahead has the age 0', async () => {
     const { metrics, lines } = scene();
-    metrics.oldestCreatedAtMs(() => startMs + 60_000);
+    metrics.open(() => ({ ...none, oldestMs: startMs + 60_000 }));
     assert.ok((await lines()).includes('intent_journal_oldest_record_age_seconds 0'));
   });
 
@@ -55,7 +60,8 @@ describe('the metrics of the intent journal', () => {
 
   test('what happens to records is counted', async () => {
     const { metrics, lines } = scene();
-    metrics.records({ ...noRecords(), create: 3, delete: 1, stuck: 2 });
+    const waiting = new Map([['proof', 1]]);
+    metrics.open(() => ({ ...none, byPhase: { ...noRecords(), create: 3, delete: 1, stuck: 2 }, waiting }));
     metrics.replayed();
     metrics.revoked();
     metrics.reported('unproved');
@@ -66,6 +72,7 @@ describe('the metrics of the intent journal', () => {
     for (const line of [
       'intent_journal_records{phase="create"} 3',
       'intent_journal_records{phase="stuck"} 2',
+      'intent_journal_waiting_records{reason="proof"} 1',
       'intent_journal_replayed_total 1',
       'intent_journal_revoked_total 1',
       'intent_journal_reported_total{reason="unproved"} 1',

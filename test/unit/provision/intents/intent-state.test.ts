@@ -446,6 +446,12 @@ const rows: Row[] = [
     { type: 'stuck', reason: 'undecidable', text },
     { state: { kind: 'stuck', problem } },
   ],
+  [
+    'a claim goes on with what may be kept on purpose, though that is found once more',
+    making({ problem: unproved }),
+    { type: 'stuck', reason: 'unproved', text },
+    { state: { kind: 'creating', problem: unproved }, write: 'none' },
+  ],
   ["what is another process's is not stuck here", foreign, { type: 'stuck', reason: 'undecidable', text }, undefined],
 
   [

@@ -10,7 +10,11 @@ import {
   noJournal,
   noRecords,
 } from '../../../../src/provision/intent-journal/intent-journal.ts';
-import { type JournalMetrics, noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
+import {
+  type JournalMetrics,
+  noJournalMetrics,
+  type OpenRecords,
+} from '../../../../src/provision/intent-journal/journal-metrics.ts';
 import { type Intent, isNeverSaved } from '../../../../src/provision/intents/intent.ts';
 import type { Calls } from '../../../../src/provision/intents/earlier-requests.ts';
 import {
@@ -55,15 +59,13 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
   const asked: string[] = [];
   const renewed: [uid: string, since: string][] = [];
   const lines: LogLine[] = [];
-  const counts: Record<string, number>[] = [];
   const reported: string[] = [];
-  let oldestMs: () => number | undefined = () => undefined;
+  let counts = (): OpenRecords => assert.fail('nobody has said how to count');
   const metrics: JournalMetrics = {
     ...noJournalMetrics,
-    records: (byPhase) => counts.push({ ...byPhase }),
     reported: (reason) => reported.push(reason),
-    oldestCreatedAtMs: (read) => {
-      oldestMs = read;
+    open: (read) => {
+      counts = read;
     },
   };
   let find: (intent: FoundIntent) => void = () => undefined;
@@ -101,7 +103,7 @@ async function scene(found: FoundIntent[] = [], journal: Partial<IntentJournal> 
     { changed: nothing, lost: nothing, discarded: nothing, drainEnded: nothing, fenced: nothing, nameFree: nothing },
     signal,
   );
-  return { intents, volumeLog, clock, asked, renewed, lines, counts, reported, oldestMs, find };
+  return { intents, volumeLog, clock, asked, renewed, lines, counts, reported, find };
 }
 
 /** A backend that has read what the test says. */
@@ -126,7 +128,7 @@ test('none of ten thousand records lags behind by more than half a minute, while
   const ending = new AbortController();
   volumeLog.listed('1', { rewound: false });
   for (let n = 0; n < count; n++) await intents.openAndRecord(makeRecord(`u${n}`, { since: '1' }), { signal });
-  const renewing = intents.renewVersions(ending.signal);
+  const renewing = intents.upkeep.run(ending.signal);
   for (let version = 2; version < 26; version++) {
     volumeLog.advanced(String(version)); // PersistentVolumes of others change all the time
     await clock.advance(5000);
@@ -151,7 +153,7 @@ test('the version of a record whose PersistentVolume was seen stays, and that of
   volumeLog.listed('1', { rewound: false });
   const seen = await intents.openAndRecord(makeRecord('u1', { since: '1' }), { signal });
   const other = await intents.openAndRecord(makeRecord('u3', { since: '1' }), { signal });
-  const renewing = intents.renewVersions(ending.signal);
+  const renewing = intents.upkeep.run(ending.signal);
   volumeLog.changed('ADDED', { ...sketch, metadata: { name: 'pvc-u1', resourceVersion: '2' } });
   volumeLog.advanced('3');
   await clock.advance(60_000);
@@ -243,15 +245,15 @@ describe('the intents that are open', () => {
     const { intents, counts, asked } = await scene();
     const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
     intents.unclear(intent);
-    assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
+    assert.deepEqual(counts().byPhase, { ...noRecords(), unclear: 1 });
     await intents.toDelete(intent, 'h', signal);
-    assert.deepEqual(counts.at(-1), { ...noRecords(), delete: 1 });
-    intents.stuck(intent, 'undecidable', 'why');
-    assert.deepEqual(counts.at(-1), { ...noRecords(), stuck: 1 });
+    assert.deepEqual(counts().byPhase, { ...noRecords(), delete: 1 });
+    intents.on(intent, { type: 'stuck', reason: 'undecidable', text: 'why' });
+    assert.deepEqual(counts().byPhase, { ...noRecords(), stuck: 1 });
     assert.equal(intent.record.handle, 'h');
     intents.close(intent);
     intents.close(intent);
-    assert.deepEqual(counts.at(-1), noRecords());
+    assert.deepEqual(counts().byPhase, noRecords());
     assert.deepEqual([...intents.list()], []);
     assert.deepEqual(asked, ['put create', 'note unclear', 'put delete', 'note stuck', 'remove u1']);
   });
@@ -319,9 +321,9 @@ describe('the intents that are open', () => {
     };
     const { intents, asked } = await scene([], { open });
     const intent = await intents.openAndRecord({ ...makeRecord('u1'), since: '7' }, { signal });
-    assert.deepEqual([intent.since, intents.neededVersions()], [7, [7]]);
+    assert.deepEqual([intent.since, intents.upkeep.neededVersions()], [7, [7]]);
     listener?.onRewound();
-    assert.deepEqual([intent.since, intent.record.since, intents.neededVersions()], [NaN, undefined, []]);
+    assert.deepEqual([intent.since, intent.record.since, intents.upkeep.neededVersions()], [NaN, undefined, []]);
     assert.deepEqual(asked, ['put create', 'note create']);
   });
 
@@ -347,8 +349,9 @@ describe('the intents that are open', () => {
   test('are reported as stuck once for each reason, though a backend words it differently each time', async () => {
     const { intents, lines, reported, asked } = await scene();
     const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
-    for (const problem of ['request 1', 'request 1', 'request 2']) intents.stuck(intent, 'undecidable', problem);
-    intents.stuck(intent, 'restored', 'kept');
+    for (const problem of ['request 1', 'request 1', 'request 2'])
+      intents.on(intent, { type: 'stuck', reason: 'undecidable', text: problem });
+    intents.on(intent, { type: 'stuck', reason: 'restored', text: 'kept' });
     assert.equal(lines.length, 2);
     assert.deepEqual(reported, ['undecidable', 'restored']);
     assert.deepEqual(asked, ['put create', 'note stuck', 'note stuck']);
@@ -357,7 +360,7 @@ describe('the intents that are open', () => {
   test('are not reported again by the next process for the same problem', async () => {
     const record = makeRecord('u1', { phase: 'stuck', problem: 'one' });
     const { intents, reported } = await scene([{ record, owner: 'own' }]);
-    intents.stuck(intents.get('u1')!, 'undecidable', 'one');
+    intents.on(intents.get('u1')!, { type: 'stuck', reason: 'undecidable', text: 'one' });
     assert.deepEqual(reported, []);
   });
 
@@ -367,7 +370,7 @@ describe('the intents that are open', () => {
     for (let attempt = 0; attempt < 2; attempt++) {
       intents.on(intent, { type: attempt === 0 ? 'called' : 'unwanted' });
       await intents.toDelete(intent, 'h', signal);
-      intents.stuck(intent, 'undecidable', 'one');
+      intents.on(intent, { type: 'stuck', reason: 'undecidable', text: 'one' });
       assert.equal(intent.record.phase, 'stuck');
     }
     assert.deepEqual(reported, ['undecidable']);
@@ -376,19 +379,19 @@ describe('the intents that are open', () => {
   test('hold no more of a problem than fits into a record', async () => {
     const { intents } = await scene();
     const intent = await intents.openAndRecord(makeRecord('u1'), { signal });
-    intents.stuck(intent, 'undecidable', 'x'.repeat(1_000_000));
+    intents.on(intent, { type: 'stuck', reason: 'undecidable', text: 'x'.repeat(1_000_000) });
     assert.equal(intent.record.problem?.length, 2000);
   });
 
   test('have an oldest one, also when an older record is found later', async () => {
-    const { intents, oldestMs, find } = await scene();
-    assert.equal(oldestMs(), undefined);
+    const { intents, counts, find } = await scene();
+    assert.equal(counts().oldestMs, Infinity);
     await intents.openAndRecord(makeRecord('u1', { createdAt: '2026-01-01T01:00:00.000Z' }), { signal });
     find({ record: makeRecord('u2', { createdAt: '2026-01-01T00:30:00.000Z' }), owner: 'own' });
     find({ record: makeRecord('u3', { createdAt: 'edited' }), owner: 'own' });
-    assert.equal(oldestMs(), Date.parse('2026-01-01T00:30:00.000Z'));
+    assert.equal(counts().oldestMs, Date.parse('2026-01-01T00:30:00.000Z'));
     intents.close(intents.get('u2')!);
-    assert.equal(oldestMs(), Date.parse('2026-01-01T01:00:00.000Z'));
+    assert.equal(counts().oldestMs, Date.parse('2026-01-01T01:00:00.000Z'));
   });
 });
 
@@ -480,7 +483,7 @@ describe('a record that was found', () => {
     assert.equal(intents.quietInMs(name), 0);
     intents.on(intent, { type: 'unwanted' });
     assert.equal(intents.quietInMs(name), 1000);
-    intents.stuck(intent, 'undecidable', 'the secret is gone');
+    intents.on(intent, { type: 'stuck', reason: 'undecidable', text: 'the secret is gone' });
     assert.equal(intents.quietInMs(name), 0);
   });
 
@@ -497,7 +500,7 @@ describe('a record that was found', () => {
       note: ({ quietInMs }) => written.push(quietInMs),
     });
     const ending = new AbortController();
-    const renewing = intents.renewVersions(ending.signal);
+    const renewing = intents.upkeep.run(ending.signal);
     await clock.advance(1000);
     for (let seconds = 1; seconds < 43; seconds += 5) await clock.advance(5000);
     assert.deepEqual(written, [89_000, 69_000, 49_000]);
@@ -510,7 +513,7 @@ describe('a record that was found', () => {
     const record = makeRecord('u1', { phase: 'revoke', handle: 'h', quietInMs: 90_000 });
     const { intents, clock, find } = await scene([], { note: ({ quietInMs }) => written.push(quietInMs) });
     const ending = new AbortController();
-    const renewing = intents.renewVersions(ending.signal);
+    const renewing = intents.upkeep.run(ending.signal);
     await clock.advance(1000);
     find({ record, owner: 'own' });
     for (let seconds = 1; seconds <= 21; seconds += 5) await clock.advance(5000);
@@ -579,7 +582,7 @@ describe('a record that was found', () => {
       { record: makeRecord('u1', { phase: 'unclear' }), owner: 'own' },
     ]);
     assert.equal(intents.get('u1')?.state.kind, 'creating');
-    assert.deepEqual(counts.at(-1), { ...noRecords(), unclear: 1 });
+    assert.deepEqual(counts().byPhase, { ...noRecords(), unclear: 1 });
   });
 });
 
