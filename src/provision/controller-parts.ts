@@ -26,7 +26,7 @@ import type { PersistentVolume, PersistentVolumeClaim } from './objects.ts';
 import { type Environment, guardedObserver, type ProvisionControllerOptions } from './provision-controller-options.ts';
 import type { Provisioner } from './provisioner.ts';
 import { isRecoverable, type Recoverable } from './recoverable.ts';
-import { DeletionGuard, DeletionProof } from './revoke/deletion-guard.ts';
+import { DeletionGuard } from './revoke/deletion-guard.ts';
 import { RevokeQueue } from './revoke/revoke-queue.ts';
 import { Revoker } from './revoke/revoker.ts';
 import { SaveGuard } from './revoke/save-guard.ts';
@@ -164,8 +164,18 @@ export function makeControllerParts(
     const recentlyServedClaims = new RecentlySaved({ clock, lifeMs: servedClaimsMs });
     const reader = new VolumeLogReader({ log, transport, abort, clock, logger });
     volumes.addTrail(log);
-    const proof = new DeletionProof({ log, reader, intents, volumes, provisioner, index, holders, client });
-    const guard = new DeletionGuard({ intents, proof, provisioner, isKnownProvisioner, client, clock });
+    const guard = new DeletionGuard({
+      intents,
+      log,
+      reader,
+      volumes,
+      provisioner,
+      isKnownProvisioner,
+      index,
+      holders,
+      client,
+      clock,
+    });
     const revokeQueue = new RevokeQueue({ intents, clock });
     const saveHooks = new SaveGuard({ intents, guard, revokeQueue, claimQueue, recentlyServedClaims, client, clock });
     store = new VolumeStore(environment, {

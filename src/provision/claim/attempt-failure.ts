@@ -7,12 +7,12 @@ import { nodeName } from '../cache/cached-claim.ts';
 import { uidIndex } from '../cache/informers.ts';
 import { claimReference, claimUid, className } from '../claim-fields.ts';
 import { causeAnnotation, failedReason, type MeaningOf } from '../event-reasons.ts';
-import { begunOf, isBeingDeleted } from '../intents/intent-state.ts';
+import { begunOf, isBeingDeleted, type Problem } from '../intents/intent-state.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import { type PersistentVolumeClaim, selectedNodeKey, type StorageClass } from '../objects.ts';
 import { ProvisionError } from '../provisioner.ts';
-import { ReportOnlyError, UnprovedError, VolumeExistsError, VolumeSeenError } from '../revoke/deletion-guard.ts';
+import { DeletionRefusedError } from '../revoke/deletion-guard.ts';
 import type { RevokeQueue } from '../revoke/revoke-queue.ts';
 import { Failed, Stopped } from './attempt-steps.ts';
 import type { InfeasibleClaims, Rescheduler } from './claim-states.ts';
@@ -96,15 +96,28 @@ export async function noteFailure(
   // an error of `beforeDelete`, which comes after a clear result, leaves nothing that may still be under way
   const isClear = begunOf(intent.state)?.storage?.isCurrent === true && !isBeingDeleted(intent.state);
   if (!isClear) intents.unclear(intent);
-  if (error instanceof UnprovedError || error instanceof VolumeSeenError) {
+  const problem = error instanceof DeletionRefusedError ? problemOf(error) : undefined;
+  if (problem !== undefined) {
     await intents.onWritten(intent, { type: 'wanted' }, signal); // the volume does not match the request, and must be kept
-    intents.on(intent, { type: 'stuck', reason: 'unproved', text: error.message });
-  } else if (error instanceof ReportOnlyError || error instanceof VolumeExistsError) {
-    await intents.onWritten(intent, { type: 'wanted' }, signal);
-    const reason = error instanceof ReportOnlyError ? error.reason : 'undecidable';
-    intents.on(intent, { type: 'stuck', reason, text: error.message });
+    intents.on(intent, { type: 'stuck', ...problem });
   } else if (isBeingDeleted(intent.state)) parts.revokeQueue.add(intent);
   return error;
+}
+
+/** Why an operator has to decide about a volume that does not match the request; undefined: the next attempt deletes it. */
+function problemOf({ refusal, message: text }: DeletionRefusedError): Problem | undefined {
+  switch (refusal.kind) {
+    case 'seen':
+    case 'unproved':
+      return { reason: 'unproved', text };
+    case 'has-name':
+    case 'has-storage':
+      return { reason: 'undecidable', text };
+    case 'stuck':
+      return { reason: refusal.reason, text };
+    default:
+      return undefined;
+  }
 }
 
 async function noteProvisionError(

@@ -4,7 +4,6 @@ import { Slots } from '../../base/slots.ts';
 import type { Lister } from '../../kube/cache/store.ts';
 import type { WorkQueue } from '../../kube/queue/work-queue.ts';
 import { uidIndex } from '../cache/informers.ts';
-import { NotReachedError } from '../cache/volume-log-reader.ts';
 import type { SeenVolume } from '../cache/volume-log.ts';
 import { claimReference, type ClaimWish } from '../claim-fields.ts';
 import { failedReason } from '../event-reasons.ts';
@@ -30,16 +29,7 @@ import type { Recoverable } from '../recoverable.ts';
 import { type RunOptions, runWorkers } from '../run-workers.ts';
 import { storedVolume, wholeVolume } from '../volume/stored-volume.ts';
 import type { VolumeStore } from '../volume/volume-store.ts';
-import {
-  type DeletionGuard,
-  ProofPendingError,
-  ReportOnlyError,
-  TooEarlyError,
-  UnprovedError,
-  VolumeExistsError,
-  VolumeSeenError,
-  WantedAgainError,
-} from './deletion-guard.ts';
+import { type DeletionGuard, DeletionRefusedError, type Refusal } from './deletion-guard.ts';
 import { revokePauses, type RevokeQueue } from './revoke-queue.ts';
 
 /** Max volumes that are revoked at the same time: most of them wait for a proof, whose requests they share. */
@@ -159,14 +149,27 @@ export class Revoker {
     return true;
   }
 
-  #isItsVolume({ record, state }: Intent, volume: PersistentVolume): boolean {
+  #isItsVolume(intent: Intent, volume: PersistentVolume): boolean {
     const { provisioner } = this.#options;
-    const { nameTaken = false, claim } = record;
+    if (provisioner.isElsewhere?.(volume) === true) return false;
+    const claimUids = new Set([volume.spec.claimRef?.uid ?? '']);
+    return this.#isFor(intent, { claimUids, storageKeys: new Set(provisioner.storageKeys(volume)) });
+  }
+
+  /** The same for one that is gone. Without a known handle it may be that of another instance, which uses the same names. */
+  #wasItsVolume(intent: Intent, volume: SeenVolume): boolean {
+    const mayBeElsewhere = this.#options.provisioner.isElsewhere !== undefined;
+    return !(mayBeElsewhere && knownHandle(intent.state) === undefined) && this.#isFor(intent, volume);
+  }
+
+  #isFor(
+    { record, state }: Intent,
+    { claimUids, storageKeys }: Pick<SeenVolume, 'claimUids' | 'storageKeys'>,
+  ): boolean {
+    if (record.nameTaken === true || !claimUids.has(record.claim.uid)) return false;
     const handle = knownHandle(state);
-    if (nameTaken || provisioner.isElsewhere?.(volume) === true || volume.spec.claimRef?.uid !== claim.uid)
-      return false;
-    const keys = provisioner.storageKeys(volume);
-    return handle === undefined ? keys.length > 0 : keys.includes(provisioner.handleKey(handle));
+    if (handle === undefined) return storageKeys.size > 0;
+    return storageKeys.has(this.#options.provisioner.handleKey(handle));
   }
 
   /** How long the revoker must still wait before it sends anything to revoke the intent, in milliseconds; 0 or less: it need not. */
@@ -207,7 +210,7 @@ export class Revoker {
     try {
       guard.checkRecord(intent); // before a wait, too: what cannot be proved keeps no other claim waiting for the name
     } catch (error) {
-      const mayChange = error instanceof ProofPendingError || error instanceof VolumeSeenError;
+      const mayChange = ['pending', 'seen'].includes(refusalOf(error)?.kind ?? '');
       if (waitMs <= 0 || !mayChange) throw error;
     }
     const isClaimGone = !isClaimThere && (await this.#checkUnwanted(intent, signal)) === 'gone';
@@ -222,7 +225,7 @@ export class Revoker {
     try {
       await this.#callRevoke(intent, signal);
     } catch (error) {
-      if (error instanceof TooEarlyError) {
+      if (refusalOf(error)?.kind === 'too-early') {
         await this.#wait(intent, { isClaimGone, signal });
         return;
       }
@@ -255,11 +258,11 @@ export class Revoker {
     if (hasLooked && this.#hasClaim(intent)) claimQueue.addAfter(claim.uid, 0); // what it wants could not be decided meanwhile
   }
 
-  /** @throws {WantedAgainError} when the claim wants the volume, and nothing was deleted yet. */
+  /** @throws {DeletionRefusedError} when the claim wants the volume, and nothing was deleted yet. */
   async #checkUnwanted(intent: Intent, signal: AbortSignal): Promise<ClaimWish> {
     if (isBeingDeleted(intent.state)) return 'gone';
     const wish = await this.#options.guard.wish(intent.record, signal);
-    if (wish === 'wanted' || wish === 'has-it') throw new WantedAgainError('the claim wants the volume');
+    if (wish === 'wanted' || wish === 'has-it') throw new DeletionRefusedError('wanted', 'the claim wants the volume');
     return wish;
   }
 
@@ -325,35 +328,51 @@ export class Revoker {
 
   /** @throws for another attempt later. */
   async #afterFailure(intent: Intent, error: unknown, signal: AbortSignal): Promise<void> {
-    const { intents, logger, claimQueue } = this.#options;
+    const { intents, queue, claimQueue, logger } = this.#options;
     signal.throwIfAborted();
+    if (error instanceof ProvisionError) {
+      await this.#afterFailedCall(intent, error, signal);
+      return;
+    }
+    if (!(error instanceof DeletionRefusedError)) throw error;
+    const { refusal, message: text } = error;
     const { uid } = intent.record.claim;
-    if (error instanceof WantedAgainError) {
-      if (!this.#hasClaim(intent)) throw error; // the cache is behind, the claim cannot be synced yet
-      await intents.onWritten(intent, { type: 'wanted' }, signal);
-      claimQueue.addAfter(uid, wantedPauseMs);
-    } else if (error instanceof ProofPendingError || error instanceof NotReachedError) {
-      intents.on(intent, { type: 'proof-pending', text: error.message });
-      if (intent.state.kind === 'stuck') await this.#stuck(intent, signal);
-      else this.#options.queue.keys.addAfter(uid, proofPauseMs);
-    } else if (error instanceof VolumeSeenError) await this.#afterVolume(intent, error, signal);
-    else if (error instanceof UnprovedError) await this.#unproved(intent, error.message, signal);
-    else if (error instanceof VolumeExistsError && error.holdsStorage) {
-      logger.warn(
-        { ...this.#named(intent), err: error },
-        'The storage is not deleted: a PersistentVolume refers to it',
-      );
-      await this.#close(intent, signal);
-    } else if (error instanceof VolumeExistsError || error instanceof ReportOnlyError) {
-      const reason = error instanceof ReportOnlyError ? error.reason : 'undecidable';
-      intents.on(intent, { type: 'stuck', reason, text: error.message });
-      this.#options.queue.keys.addAfter(uid, revokePauses.maxMs);
-    } else if (error instanceof ProvisionError) await this.#afterRefusal(intent, error, signal);
-    else throw error;
+    switch (refusal.kind) {
+      case 'wanted':
+        if (!this.#hasClaim(intent)) throw error; // the cache is behind, the claim cannot be synced yet
+        await intents.onWritten(intent, { type: 'wanted' }, signal);
+        claimQueue.addAfter(uid, wantedPauseMs);
+        break;
+      case 'pending':
+        intents.on(intent, { type: 'proof-pending', text });
+        if (intent.state.kind === 'stuck') await this.#afterStuck(intent, signal);
+        else queue.keys.addAfter(uid, proofPauseMs);
+        break;
+      case 'seen':
+        await this.#afterVolume(intent, refusal.volume, { text, signal });
+        break;
+      case 'unproved':
+        await this.#unproved(intent, text, signal);
+        break;
+      case 'has-storage':
+        logger.warn(
+          { ...this.#named(intent), err: error },
+          'The storage is not deleted: a PersistentVolume refers to it',
+        );
+        await this.#close(intent, signal);
+        break;
+      case 'has-name':
+      case 'stuck':
+        intents.on(intent, { type: 'stuck', reason: refusal.kind === 'stuck' ? refusal.reason : 'undecidable', text });
+        queue.keys.addAfter(uid, revokePauses.maxMs);
+        break;
+      case 'too-early': // between the proof and the call
+        throw error;
+    }
   }
 
   /** The backend has not done it. @throws the error for another attempt later. */
-  async #afterRefusal(intent: Intent, error: ProvisionError, signal: AbortSignal): Promise<void> {
+  async #afterFailedCall(intent: Intent, error: ProvisionError, signal: AbortSignal): Promise<void> {
     const { intents } = this.#options;
     const { state, afterUnclear, message: text } = error;
     if (state === 'in-background') intents.unclear(intent);
@@ -365,18 +384,22 @@ export class Revoker {
     if (!isUndecidable && state !== 'finished' && state !== 'reschedule') throw error;
     intents.on(intent, { type: 'refused', text, isUndecidable });
     if (intent.state.kind !== 'stuck') throw error;
-    await this.#stuck(intent, signal);
+    await this.#afterStuck(intent, signal);
   }
 
   /**
    * A PersistentVolume has existed, so that the storage is no longer ours to decide about: it is kept, or was reclaimed. Where that
    * was not the volume of this record, it is not known what became of its storage.
    */
-  async #afterVolume(intent: Intent, { volume, message }: VolumeSeenError, signal: AbortSignal): Promise<void> {
+  async #afterVolume(
+    intent: Intent,
+    volume: SeenVolume,
+    { text, signal }: { text: string; signal: AbortSignal },
+  ): Promise<void> {
     const { client, logger } = this.#options;
     const present = await storedVolume(client, intent.record.volume.name, signal);
     if (present === undefined ? !this.#wasItsVolume(intent, volume) : !this.#isItsVolume(intent, present)) {
-      await this.#unproved(intent, `${message}, and was not that of this claim, or had other storage`, signal);
+      await this.#unproved(intent, `${text}, and was not that of this claim, or had other storage`, signal);
       return;
     }
     if (present === undefined) {
@@ -401,25 +424,15 @@ export class Revoker {
     await this.#close(intent, signal);
   }
 
-  /** As `#isItsVolume`, for a volume that is gone. Without a known handle it may be that of another instance, which uses the same names. */
-  #wasItsVolume({ record, state }: Intent, { claimUids, storageKeys }: SeenVolume): boolean {
-    const { provisioner } = this.#options;
-    const { nameTaken = false, claim } = record;
-    const handle = knownHandle(state);
-    if (nameTaken || !claimUids.has(claim.uid)) return false;
-    if (handle === undefined) return storageKeys.size > 0 && provisioner.isElsewhere === undefined;
-    return storageKeys.has(provisioner.handleKey(handle));
-  }
-
   async #unproved(intent: Intent, why: string, signal: AbortSignal): Promise<void> {
     const mayBeDeleting = isBeingDeleted(intent.state); // a DeleteVolume that timed out could remove what the claim gets
     this.#options.intents.on(intent, { type: 'stuck', reason: 'unproved', text: why });
-    await this.#stuck(intent, signal);
+    await this.#afterStuck(intent, signal);
     if (this.#hasClaim(intent) && !mayBeDeleting) this.#options.claimQueue.addAfter(intent.record.claim.uid, 0);
   }
 
   /** An operator decides. The sources of what may be kept on purpose are free; what cannot be decided is tried rarely. */
-  async #stuck(intent: Intent, signal: AbortSignal): Promise<void> {
+  async #afterStuck(intent: Intent, signal: AbortSignal): Promise<void> {
     const { provisioner } = this.#options;
     if (isUnproved(intent.record)) await provisioner.release?.(intent.record.plan, { signal });
     else this.#options.queue.keys.addAfter(intent.record.claim.uid, revokePauses.maxMs);
@@ -430,10 +443,10 @@ export class Revoker {
     const { claims, recorder } = this.#options;
     const [claim] = claims.byIndex(uidIndex, intent.record.claim.uid);
     const isTold =
-      error instanceof ProvisionError || error instanceof VolumeExistsError || error instanceof ReportOnlyError;
+      error instanceof ProvisionError || ['has-storage', 'has-name', 'stuck'].includes(refusalOf(error)?.kind ?? '');
     if (claim === undefined || !isTold) return;
     const { name } = intent.record.volume;
-    const message = `The former volume ${name} is not deleted yet: ${error.message}`;
+    const message = `The former volume ${name} is not deleted yet: ${(error as Error).message}`;
     recorder.event(claimReference(claim), 'Warning', failedReason, message);
   }
 
@@ -448,4 +461,8 @@ export class Revoker {
   #named({ record: { claim, volume } }: Intent): object {
     return { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name };
   }
+}
+
+function refusalOf(error: unknown): Refusal | undefined {
+  return error instanceof DeletionRefusedError ? error.refusal : undefined;
 }

@@ -6,11 +6,10 @@ import { anythingSent, creating, type IntentState } from '../../../../src/provis
 import { type Intent, newIntent } from '../../../../src/provision/intents/intent.ts';
 import type { PersistentVolume } from '../../../../src/provision/objects.ts';
 import {
-  DeletionProof,
-  type DeletionProofOptions,
-  ProofPendingError,
-  UnprovedError,
-  VolumeSeenError,
+  DeletionGuard,
+  type DeletionGuardOptions,
+  DeletionRefusedError,
+  type Refusal,
 } from '../../../../src/provision/revoke/deletion-guard.ts';
 import { recordOf } from '../../../integration/provision/intent-journal/rig.ts';
 
@@ -38,8 +37,8 @@ function scene(changes: Partial<Intent> = {}, { cacheVersion = '100' } = {}) {
     volumes: { version: cacheVersion },
     provisioner: { handleKey: (handle: string) => handle },
   };
-  const proof = new DeletionProof(parts as unknown as DeletionProofOptions);
-  return { log, intent, check: () => proof.check(intent, 'h') };
+  const guard = new DeletionGuard(parts as unknown as DeletionGuardOptions);
+  return { log, intent, check: () => guard.check(intent, 'h') };
 }
 
 function volume(name: string, version: number, volumeHandle: string): PersistentVolume {
@@ -49,11 +48,15 @@ function volume(name: string, version: number, volumeHandle: string): Persistent
   };
 }
 
+function refusedAs(kind: Refusal['kind']): (error: Error) => boolean {
+  return (error) => error instanceof DeletionRefusedError && error.refusal.kind === kind;
+}
+
 describe('an attempt of this process whose PersistentVolume was never sent', () => {
   test('is proved though the history is lost, but not while it is still to be read', () => {
     const { log, check } = scene();
     log.listed('200', { rewound: false }); // the watch was interrupted
-    assert.throws(check, ProofPendingError);
+    assert.throws(check, refusedAs('pending'));
     log.lose(100, 200, 'the API server has forgotten it');
     check();
   });
@@ -61,13 +64,13 @@ describe('an attempt of this process whose PersistentVolume was never sent', () 
   test('is not proved once a PersistentVolume of its name was seen all the same', () => {
     const { log, intent, check } = scene();
     log.changed('ADDED', volume(intent.record.volume.name, 110, 'h'));
-    assert.throws(check, VolumeSeenError);
+    assert.throws(check, refusedAs('seen'));
   });
 
   test('is not proved once another PersistentVolume was seen with its storage', () => {
     const { log, check } = scene();
     log.changed('ADDED', volume('imported', 110, 'h'));
-    assert.throws(check, UnprovedError);
+    assert.throws(check, refusedAs('unproved'));
   });
 });
 
@@ -79,9 +82,9 @@ for (const [what, changes] of [
   test(`an attempt ${what} needs the history`, () => {
     const { log, check } = scene(changes);
     log.listed('200', { rewound: false });
-    assert.throws(check, 'since' in changes ? UnprovedError : ProofPendingError);
+    assert.throws(check, refusedAs('since' in changes ? 'unproved' : 'pending'));
     log.lose(100, 200, 'the API server has forgotten it');
-    assert.throws(check, UnprovedError);
+    assert.throws(check, refusedAs('unproved'));
   });
 }
 
@@ -95,5 +98,5 @@ test('an attempt whose history was read is proved, whoever has begun it', () => 
 test('an attempt is not proved by a cache that lacks what was seen of its storage before the attempt began', () => {
   const { log, check } = scene({}, { cacheVersion: '50' });
   log.note('ADDED', volume('imported', 80, 'h')); // the live look in the cache does not find it
-  assert.throws(check, UnprovedError);
+  assert.throws(check, refusedAs('unproved'));
 });
