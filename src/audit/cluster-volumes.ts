@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
-import type { MigrationHook } from '../csi/migration/migration-hook.ts';
+import type { MigrationHook } from '../csi/migration/driver-migration.ts';
 import { CodingChoice } from '../kube/cache/coding-choice.ts';
 import { pagedList, pageSize } from '../kube/cache/paged-list.ts';
 import { messageDecoder } from '../kube/protobuf/message-decoder.ts';

@@ -9,7 +9,7 @@ import type { VolumeAttachment } from './attachments.ts';
 import type { ControllerCalls } from './csi-calls.ts';
 import type { DriverCapabilities } from './driver-info.ts';
 import type { PlanWaits } from './plan-waits.ts';
-import type { MigrationHook } from './migration/migration-hook.ts';
+import type { MigrationHook } from './migration/driver-migration.ts';
 import type { NodeHook } from './node-deployment/node-hook.ts';
 import type { OpenSource } from './sources/open-source.ts';
 import type { TopologyHook } from './topology/topology-hook.ts';

@@ -1,4 +1,4 @@
-import { whenPermitted } from '../base/permit.ts';
+import { type Permit, whenPermitted } from '../base/permit.ts';
 import type { SecretString } from '../base/secret-string.ts';
 import { betaStorageClassKey, type PersistentVolume, type SecretReference } from '../provision/objects.ts';
 import { IgnoredError, type ProvisionContext } from '../provision/provisioner.ts';
@@ -7,6 +7,7 @@ import type { AttachmentGate } from './attachment-gate.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { missingCapability } from './driver-requirements.ts';
 import { errorMessage } from './error-message.ts';
+import type { BeforeDelete } from './failing-as.ts';
 import { readSecret } from './secrets/read-secret.ts';
 import { secretReference } from './secrets/secret-reference.ts';
 
@@ -99,5 +100,31 @@ function referenceFromClass(
     return secretReference('provisioner', storageClass.parameters ?? {}, { volumeName, claim }, logger);
   } catch (error) {
     throw new Error(`failed to get secretreference for volume ${volumeName}: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Proves that a volume may be deleted, and has it deleted at once. Proves it again where the process was paused meanwhile.
+ *
+ * @throws what `beforeDelete`, the renewal of the permit and `send` throw.
+ */
+export async function deleteProved<T>(
+  {
+    volumeId,
+    beforeDelete,
+    permit,
+    signal,
+  }: {
+    volumeId: string;
+    beforeDelete: BeforeDelete;
+    permit?: Permit | undefined;
+    signal?: AbortSignal | undefined;
+  },
+  send: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    await beforeDelete(volumeId);
+    if (permit === undefined || permit.isValid) return await send();
+    await permit.renewed(signal);
   }
 }

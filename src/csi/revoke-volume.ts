@@ -5,11 +5,10 @@ import { ProvisionError } from '../provision/provisioner.ts';
 import type { VolumePlan } from './create/volume-plan.ts';
 import { callOptions, completeRequest, type ProvisionerSecrets, sendCreateVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
-import { deleteProved } from './delete-proved.ts';
+import { deleteProved } from './delete-volume.ts';
 import { errorMessage } from './error-message.ts';
 import { type BeforeDelete, failingAs } from './failing-as.ts';
-import type { KeptSecrets } from './secrets/kept-secrets.ts';
-import { readSecret } from './secrets/read-secret.ts';
+import { type KeptSecrets, readSecret } from './secrets/read-secret.ts';
 
 export interface RevokeOptions {
   /** The volume's id, where it is known. */

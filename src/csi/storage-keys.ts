@@ -1,5 +1,5 @@
 import type { Recoverable } from '../provision/recoverable.ts';
-import type { MigrationHook } from './migration/migration-hook.ts';
+import type { MigrationHook } from './migration/driver-migration.ts';
 
 /** How a driver's volumes are recognised by their storage, as `Recoverable` has it: those that it owns, and no others, have keys. */
 export type CsiStorage = Pick<Recoverable, 'storageKeys' | 'handleKey'> & Required<Pick<Recoverable, 'ownsSource'>>;

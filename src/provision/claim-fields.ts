@@ -1,4 +1,5 @@
 /** What a claim says, with the precedence that Kubernetes' own controllers give its fields, and what follows from that. */
+import { quantityBytes } from '../base/quantity.ts';
 import { isUnservedResource, NotFoundError } from '../kube/client/api-error.ts';
 import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { ObjectReference } from '../kube/kube-object.ts';
@@ -156,4 +157,13 @@ export async function currentClaim(
 ): Promise<PersistentVolumeClaim | undefined> {
   const live = await liveClaim(client, claim.metadata, signal);
   return live !== undefined && claimUid(live) === claimUid(claim) ? live : undefined;
+}
+
+/**
+ * The bytes a claim requests, fractions rounded up; 0 when it requests none. `resources.limits` does not count.
+ *
+ * @throws {QuantityError} when the request is no quantity.
+ */
+export function storageRequestBytes(claim: PersistentVolumeClaim): bigint {
+  return quantityBytes(claim.spec.resources?.requests?.['storage'] ?? 0);
 }

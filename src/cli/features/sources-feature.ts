@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { type AttributesClassApi, FoundAttributesClassApi } from '../../csi/attributes-class-api.ts';
 import { OptionalApi } from '../../csi/optional-api.ts';
 import { CloningProtectionController } from '../../csi/sources/cloning-protection.ts';
-import { volumeSnapshots } from '../../csi/sources/snapshot-objects.ts';
+import { volumeSnapshots } from '../../csi/sources/snapshot-source.ts';
 import { runSnapshotSweep } from '../../csi/sources/snapshot-sweep.ts';
 import { untilCapable } from '../../csi/until-capable.ts';
 import { olderAttributesClassVersions, volumeAttributesClasses } from '../../csi/volume-attributes-class.ts';

@@ -2,7 +2,7 @@
 import { storageCapacities } from '../../capacity/storage-capacity.ts';
 import { volumeAttachments } from '../../csi/attachments.ts';
 import { secrets } from '../../csi/secrets/read-secret.ts';
-import { volumeSnapshotContents, volumeSnapshots } from '../../csi/sources/snapshot-objects.ts';
+import { volumeSnapshotContents, volumeSnapshots } from '../../csi/sources/snapshot-source.ts';
 import { csiNodeResource, nodeResource } from '../../csi/topology/topology-nodes.ts';
 import { volumeAttributesClasses } from '../../csi/volume-attributes-class.ts';
 import { pods } from '../../explain/cluster-objects.ts';

@@ -1,20 +1,27 @@
 /** Fulfils a plan: calls the driver, checks its response and describes the PersistentVolume. */
+import type { Clock } from '../../base/clock.ts';
 import { type Permit, whenPermitted } from '../../base/permit.ts';
 import type { SecretString } from '../../base/secret-string.ts';
-import type { PersistentVolume } from '../../provision/objects.ts';
+import { shortValue } from '../../base/short-value.ts';
+import { objectKey } from '../../kube/kube-object.ts';
+import { claimReference, selectedNode } from '../../provision/claim-fields.ts';
+import { misplacedReason } from '../../provision/event-reasons.ts';
+import type { NodeSelectorTerm, PersistentVolume } from '../../provision/objects.ts';
 import { ProvisionError } from '../../provision/provisioner.ts';
-import { cleanUpVolume } from './cleanup-volume.ts';
-import type { VolumePlan } from './volume-plan.ts';
+import type { ControllerCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
+import { deleteProved } from '../delete-volume.ts';
 import { errorMessage } from '../error-message.ts';
 import { createVolumeError } from '../error-policy.ts';
 import { type BeforeDelete, failingAs } from '../failing-as.ts';
 import type { CreateVolumeRequest } from '../generated/csi/v1/CreateVolumeRequest.ts';
 import type { CreateVolumeResponse__Output } from '../generated/csi/v1/CreateVolumeResponse.ts';
-import { type CreatedVolume, persistentVolume } from './persistent-volume.ts';
-import { reportMisplaced } from './misplaced-volume.ts';
+import { selectsNode } from '../node-selector.ts';
 import { topologyRequirement } from '../topology/planned-topology.ts';
+import { labelsText } from '../topology/topology-term.ts';
 import type { CallOptions, WithWrappedSecrets } from '../unary-call.ts';
+import { type CreatedVolume, persistentVolume } from './persistent-volume.ts';
+import type { VolumePlan } from './volume-plan.ts';
 
 /** Values of the plan's provisioner secret, read for this attempt. */
 export type ProvisionerSecrets = Record<string, SecretString>;
@@ -27,7 +34,7 @@ interface UnfitVolume extends CreatedVolume {
   cleanupLabel: string;
 }
 
-export interface CreateContext {
+interface CreateContext {
   secrets: ProvisionerSecrets;
   /** Awaited before a volume that does not fit the plan is deleted again; what it throws passes unchanged. */
   beforeDelete: BeforeDelete;
@@ -161,4 +168,75 @@ async function discard(
     );
   }
   throw new ProvisionError(problem, { state: 'in-background', afterUnclear: 'absent' });
+}
+
+/** Max calls before a volume counts as orphaned. */
+const attempts = 5;
+
+/**
+ * Deletes a volume that was just made and does not fit the request: up to five calls without a pause, all within one timeout.
+ *
+ * @returns what the last call failed with; undefined: the volume is deleted.
+ * @throws what `beforeDelete` throws.
+ */
+async function cleanUpVolume(options: {
+  controller: ControllerCalls;
+  clock: Clock;
+  timeoutMs: number;
+  volumeId: string;
+  secrets: Record<string, SecretString>;
+  /** Awaited before each call: the one before may have taken long, and others may use the volume by now. What it throws passes. */
+  beforeDelete: BeforeDelete;
+  permit?: Permit | undefined;
+  /** Of every call, but for its deadline. */
+  call: CallOptions;
+}): Promise<unknown> {
+  const { controller, clock, volumeId, secrets, call } = options;
+  const end = clock.monotonicMs() + options.timeoutMs;
+  for (let attempt = 1; ; attempt += 1) {
+    let failure: unknown;
+    await deleteProved({ ...options, signal: call.signal }, async () => {
+      const timeoutMs = end - clock.monotonicMs();
+      failure = await controller.deleteVolume({ volume_id: volumeId, secrets }, { ...call, timeoutMs }).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+    });
+    if (failure === undefined || attempt >= attempts) return failure;
+  }
+}
+
+/**
+ * Reports a volume that the selected node cannot use, by the labels of the node: its Pod cannot start there. The volume is kept, since
+ * a driver may return another topology than the requested ones (CSI spec, `CreateVolumeResponse`).
+ *
+ * @param volume - in CSI form, whose labels are those that the scheduler compares.
+ */
+function reportMisplaced(
+  { topology, claims, recorder, logger }: CsiProvisionerOptions,
+  plan: Pick<VolumePlan, 'claim'>,
+  volume: PersistentVolume,
+): void {
+  const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? [];
+  const claim = claims.get(objectKey({ metadata: plan.claim }));
+  if (terms.length === 0 || claim?.metadata.uid !== plan.claim.uid) return;
+  const node = selectedNode(claim);
+  const labels = node === '' ? undefined : topology?.labelsOf?.(node);
+  if (labels === undefined || selectsNode(terms, labels)) return; // no node was selected, or it is gone
+  const keys = new Set(terms.flatMap(({ matchExpressions = [] }) => matchExpressions.map(({ key }) => key)));
+  const having = labelsText(Object.fromEntries(Object.entries(labels).filter(([key]) => keys.has(key))));
+  const places = terms.map(termText).join(' or ');
+  logger.warn(
+    { claim: objectKey(claim), volume: volume.metadata.name, node, accessibleFrom: places, nodeLabels: having },
+    'The selected node cannot use the volume that the driver created',
+  );
+  const message =
+    `The driver created volume ${volume.metadata.name} where the selected node ${shortValue(node)} cannot use it: it can be used on nodes ` +
+    `with ${shortValue(places)}, and this node has ${shortValue(having)}. If the class has allowedTopologies, name all topology keys of the driver ` +
+    'in each term, or set --strict-topology; then recreate the claim';
+  recorder.event(claimReference(claim), 'Warning', misplacedReason, message, { once: true, logged: true });
+}
+
+function termText({ matchExpressions = [] }: NodeSelectorTerm): string {
+  return labelsText(Object.fromEntries(matchExpressions.map(({ key, values = [] }) => [key, values.join('|')])));
 }

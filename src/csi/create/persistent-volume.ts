@@ -1,5 +1,5 @@
 import { capacityText } from '../../base/quantity.ts';
-import type { CsiVolumeSource, PersistentVolume, SecretReference } from '../../provision/objects.ts';
+import type { CsiVolumeSource, NodeSelectorTerm, PersistentVolume, SecretReference } from '../../provision/objects.ts';
 import {
   deletionSecretName,
   deletionSecretNamespace,
@@ -7,9 +7,9 @@ import {
   modifySecretName,
   modifySecretNamespace,
 } from '../annotation-keys.ts';
-import type { SecretReferences, VolumePlan } from './volume-plan.ts';
+import type { Topology__Output } from '../generated/csi/v1/Topology.ts';
 import type { Volume__Output } from '../generated/csi/v1/Volume.ts';
-import { nodeAffinity } from '../topology/node-affinity.ts';
+import type { SecretReferences, VolumePlan } from './volume-plan.ts';
 
 /** A volume the driver made. */
 export interface CreatedVolume {
@@ -80,4 +80,18 @@ function csiSource(
       SecretReference
     >),
   };
+}
+
+/**
+ * Where a volume can be used: one term per topology of the driver's response, in its order, one requirement per segment.
+ * Topologies without segments are skipped; a repeated one is kept (CSI spec, `Volume.accessible_topology`).
+ */
+export function nodeAffinity(topologies: readonly Topology__Output[]): PersistentVolume['spec']['nodeAffinity'] {
+  if (topologies.length === 0) return undefined;
+  const nodeSelectorTerms: NodeSelectorTerm[] = [];
+  for (const { segments = {} } of topologies) {
+    const matchExpressions = Object.entries(segments).map(([key, value]) => ({ key, operator: 'In', values: [value] }));
+    if (matchExpressions.length > 0) nodeSelectorTerms.push({ matchExpressions });
+  }
+  return { required: { nodeSelectorTerms } };
 }

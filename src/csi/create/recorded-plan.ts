@@ -3,7 +3,7 @@ import type { Plan } from '../../provision/recoverable.ts';
 import { ProvisionError } from '../../provision/provisioner.ts';
 import type { VolumePlan } from './volume-plan.ts';
 import { secretKinds } from '../secrets/secret-reference.ts';
-import { knownAccessModes } from './volume-capabilities.ts';
+import { knownAccessModes } from './validate-claim.ts';
 
 /** Throws for a value that is not what it should be; `field` is its path. */
 type Check = (value: unknown, field: string) => void;

@@ -12,7 +12,7 @@ import type {
 } from '../../provision/objects.ts';
 import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '../../provision/provisioner.ts';
 import { Planned } from '../../provision/recoverable.ts';
-import { driverParameters, extraMetadata, warnDeprecatedFsType } from './class-parameters.ts';
+import { driverParameters, extraMetadata, warnDeprecatedFsType } from '../class-parameters.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import { errorMessage } from '../error-message.ts';
 import { failingAs } from '../failing-as.ts';

@@ -1,7 +1,14 @@
 import type { CsiVolumeSource } from '../../provision/objects.ts';
-import { fsTypeRule, type ParameterRule, withParameters, withZones } from './class-translation.ts';
-import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
-import { partitionKey, partitionOf } from './partition.ts';
+import {
+  fsTypeRule,
+  type InTreePlugin,
+  mountFields,
+  type ParameterRule,
+  partitionKey,
+  partitionOf,
+  withParameters,
+  withZones,
+} from './in-tree-plugin.ts';
 import { zoneTopology } from './volume-zones.ts';
 
 /** core/v1 AWSElasticBlockStoreVolumeSource. */

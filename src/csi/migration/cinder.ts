@@ -1,6 +1,12 @@
 import type { CsiVolumeSource } from '../../provision/objects.ts';
-import { fsTypeRule, type ParameterRule, withParameters, withZoneKey } from './class-translation.ts';
-import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
+import {
+  fsTypeRule,
+  type InTreePlugin,
+  mountFields,
+  type ParameterRule,
+  withParameters,
+  withZoneKey,
+} from './in-tree-plugin.ts';
 import { zoneTopology } from './volume-zones.ts';
 
 /** core/v1 CinderPersistentVolumeSource. */

@@ -1,7 +1,14 @@
 import type { CsiVolumeSource, PersistentVolume } from '../../provision/objects.ts';
-import { fsTypeRule, type ParameterRule, withParameters, withZones } from './class-translation.ts';
-import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
-import { partitionKey, partitionOf } from './partition.ts';
+import {
+  fsTypeRule,
+  type InTreePlugin,
+  mountFields,
+  type ParameterRule,
+  partitionKey,
+  partitionOf,
+  withParameters,
+  withZones,
+} from './in-tree-plugin.ts';
 import { betaZoneLabel, regionOfZones, zoneLabel, zoneSeparator, zoneTopology } from './volume-zones.ts';
 
 /** core/v1 GCEPersistentDiskVolumeSource. */

@@ -1,7 +1,6 @@
 /** The in-tree plugins that CSI drivers replaced (Kubernetes, "Volumes", "CSI migration"). */
 import { awsEbs } from './aws-ebs.ts';
-import { azureDisk } from './azure-disk.ts';
-import { azureFile } from './azure-file.ts';
+import { azureDisk, azureFile } from './azure.ts';
 import { cinder } from './cinder.ts';
 import { gcePd } from './gce-pd.ts';
 import type { InTreePlugin } from './in-tree-plugin.ts';

@@ -1,7 +1,6 @@
 import type { CsiVolumeSource } from '../../provision/objects.ts';
-import { reservedPrefix } from '../create/class-parameters.ts';
-import { type ParameterRule, withParameters } from './class-translation.ts';
-import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
+import { reservedPrefix } from '../class-parameters.ts';
+import { type InTreePlugin, mountFields, type ParameterRule, withParameters } from './in-tree-plugin.ts';
 
 /** core/v1 PortworxVolumeSource. */
 interface PortworxVolume {

@@ -1,6 +1,12 @@
 import type { CsiVolumeSource } from '../../provision/objects.ts';
-import { fsTypeRule, type ParameterRule, translateParameters, withZoneKey } from './class-translation.ts';
-import { type InTreePlugin, mountFields } from './in-tree-plugin.ts';
+import {
+  fsTypeRule,
+  type InTreePlugin,
+  mountFields,
+  type ParameterRule,
+  translateParameters,
+  withZoneKey,
+} from './in-tree-plugin.ts';
 import { zoneAndRegionTopology } from './volume-zones.ts';
 
 /** core/v1 VsphereVirtualDiskVolumeSource. */

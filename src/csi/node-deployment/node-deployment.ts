@@ -1,7 +1,8 @@
 /** Node deployment: one instance beside the driver on each node, which serves that node alone. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { shortValue } from '../../base/short-value.ts';
-import { claimUid, className } from '../../provision/claim-fields.ts';
+import { objectKey } from '../../kube/kube-object.ts';
+import { claimUid, className, storageRequestBytes } from '../../provision/claim-fields.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
@@ -10,14 +11,17 @@ import {
   type TopologySelectorTerm,
 } from '../../provision/objects.ts';
 import type { RunOptions } from '../../provision/run-workers.ts';
+import { validateClaim } from '../create/validate-claim.ts';
+import { volumeName } from '../create/volume-name.ts';
+import { requestParameters } from '../create/volume-plan.ts';
 import type { CsiCalls } from '../csi-calls.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
 import type { NodeInfo } from '../driver-info.ts';
+import type { GetCapacityRequest } from '../generated/csi/v1/GetCapacityRequest.ts';
+import type { Topology } from '../generated/csi/v1/Topology.ts';
 import { supportsTopology } from '../topology/topology-hook.ts';
-import { hasEnoughCapacity } from './enough-capacity.ts';
 import type { NodeHook } from './node-hook.ts';
-import { OwnershipContest } from './ownership-contest.ts';
-import { OwnershipLimiter } from './ownership-limiter.ts';
+import { OwnershipContest, OwnershipLimiter } from './ownership-contest.ts';
 import { ownsVolume } from './volume-ownership.ts';
 import { WaitingClaims } from './waiting-claims.ts';
 
@@ -27,7 +31,7 @@ const selectedNodePatienceMs = 300_000;
 /** How long deletions are gathered, as each claim that is checked again costs a GetCapacity; in milliseconds. */
 const gatheringMs = 1000;
 
-export interface NodeDeploymentOptions {
+interface NodeDeploymentOptions {
   nodeName: string;
   /** Take part in the contest for claims that any node may take. */
   immediateBinding: boolean;
@@ -237,4 +241,50 @@ export class NodeDeployment implements NodeHook {
 
 function waitingForNode(name: string): string {
   return `Waiting for node ${JSON.stringify(shortValue(name))}, which was selected`;
+}
+
+interface CapacityQuestion {
+  settings: CsiProvisionerOptions;
+  getCapacity: CsiCalls['getCapacity'];
+  nodeName: string;
+  claim: PersistentVolumeClaim;
+  storageClass: StorageClass;
+  signal: AbortSignal;
+}
+
+/**
+ * Whether the driver has room for the claim on this node (CSI spec, `GetCapacity`). Changes nothing: no source is
+ * protected, no event is recorded, nothing is remembered. A claim without a size fits everywhere.
+ *
+ * @throws {Error} when the claim cannot be provisioned as it is, or when GetCapacity fails.
+ */
+async function hasEnoughCapacity(question: CapacityQuestion): Promise<boolean> {
+  const { settings, getCapacity, nodeName, claim, storageClass: given, signal } = question;
+  const { uid = '', name } = claim.metadata;
+  const wanted = storageRequestBytes(claim);
+  if (wanted === 0n) return true;
+  const { capabilities, storageClass } = validateClaim(settings, { claim, storageClass: given });
+  const named = volumeName(settings.volumeNamePrefix, uid, settings.volumeNameUuidLength);
+  const request: GetCapacityRequest = {
+    volume_capabilities: capabilities,
+    parameters: requestParameters(settings, claim, { storageClass, name: named }),
+  };
+  let topologies: readonly (Topology | undefined)[] = [undefined];
+  if (supportsTopology(settings)) {
+    const { allowedTopologies } = storageClass;
+    const required = await settings.topology?.requirements({
+      claimName: name,
+      allowedTopologies,
+      selectedNodeName: nodeName,
+    });
+    if (required?.requisite) topologies = required.requisite;
+  }
+  for (const topology of topologies) {
+    const { available_capacity: available = '0' } = await getCapacity(
+      topology === undefined ? request : { ...request, accessible_topology: topology },
+      { signal, about: { claim: objectKey(claim) } },
+    );
+    if (wanted <= BigInt(available)) return true;
+  }
+  return false;
 }

@@ -3,19 +3,19 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import { goQuote } from '../../base/go-quote.ts';
 import type { Logger } from '../../base/logger.ts';
 import { TaskGroup } from '../../base/task-group.ts';
+import type { Lister } from '../../kube/cache/store.ts';
 import { ConflictError, NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import type { Lister } from '../../kube/cache/store.ts';
 import { objectKey } from '../../kube/kube-object.ts';
-import type { RateLimiter } from '../../kube/queue/rate-limiter.ts';
+import { ExponentialLimiter, type RateLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { claimUid, namesVolume } from '../../provision/claim-fields.ts';
 import { uidIndex } from '../../provision/cache/informers.ts';
+import { claimUid, namesVolume } from '../../provision/claim-fields.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, selectedNodeKey } from '../../provision/objects.ts';
 import type { RunOptions } from '../../provision/run-workers.ts';
 import { errorMessage } from '../error-message.ts';
 
-export interface OwnershipContestOptions {
+interface OwnershipContestOptions {
   nodeName: string;
   /** With the index by UID. */
   claims: Lister<PersistentVolumeClaim>;
@@ -219,5 +219,34 @@ export class OwnershipContest {
   #drop(uid: string): void {
     this.#entries.get(uid)?.timer?.cancel();
     this.#entries.delete(uid);
+  }
+}
+
+/**
+ * How long a node waits before it takes a claim that any node may take: `base` doubling with each try up to `max`, less
+ * a random part of up to one `base`. So the first wait is 0 to `base`, and nodes that collided once rarely collide again.
+ */
+export class OwnershipLimiter implements RateLimiter {
+  readonly #doubling: ExponentialLimiter;
+  readonly #baseMs: number;
+  readonly #random: () => number;
+
+  /** @param options.random - a number from 0 up to 1, exclusive. Default: `Math.random`. */
+  constructor({ baseMs, maxMs, random = Math.random }: { baseMs: number; maxMs: number; random?: () => number }) {
+    this.#doubling = new ExponentialLimiter({ baseMs, maxMs });
+    this.#baseMs = baseMs;
+    this.#random = random;
+  }
+
+  when(key: string): number {
+    return Math.max(0, this.#doubling.when(key) - this.#random() * this.#baseMs);
+  }
+
+  forget(key: string): void {
+    this.#doubling.forget(key);
+  }
+
+  failures(key: string): number {
+    return this.#doubling.failures(key);
   }
 }

@@ -34,3 +34,31 @@ export async function readSecret(
     );
   }
 }
+
+type Secrets = Record<string, SecretString>;
+
+interface PlannedSecrets {
+  readonly claim: { readonly uid: string };
+  readonly secretReferences: { readonly provisioner?: SecretReference };
+}
+
+/**
+ * Secrets of volumes in progress, in this process only: if the claim is deleted, the Secret may be deleted with it, and what the driver has
+ * created could not be deleted without.
+ */
+export class KeptSecrets {
+  readonly #byClaim = new Map<string, Secrets>();
+
+  /** Does nothing for a plan without a Secret. */
+  set({ claim, secretReferences }: PlannedSecrets, secrets: Secrets): void {
+    if (secretReferences.provisioner !== undefined) this.#byClaim.set(claim.uid, secrets);
+  }
+
+  get({ claim }: Pick<PlannedSecrets, 'claim'>): Secrets | undefined {
+    return this.#byClaim.get(claim.uid);
+  }
+
+  delete(claimUid: string): void {
+    this.#byClaim.delete(claimUid);
+  }
+}

@@ -4,10 +4,10 @@ import { quantityBytes } from '../../base/quantity.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { Lister } from '../../kube/cache/store.ts';
-import { persistentVolumes, type PersistentVolume, type PersistentVolumeClaim } from '../../provision/objects.ts';
+import { type PersistentVolume, type PersistentVolumeClaim, persistentVolumes } from '../../provision/objects.ts';
 import type { DataSource } from './data-source.ts';
 import { addFinalizer, cloningProtection, cloningProtectionFinalizer } from './finalizers.ts';
-import { storageRequestBytes } from '../create/storage-request.ts';
+import { storageRequestBytes } from '../../provision/claim-fields.ts';
 
 export interface CloneOptions {
   client: KubeClient;

@@ -1,25 +1,25 @@
 /** Checks of a snapshot that a new volume is to be restored from (Kubernetes, "Volume Snapshots"). */
 import { parseGoBool } from '../../base/go-bool.ts';
-import { quantityBytes } from '../../base/quantity.ts';
 import type { Logger } from '../../base/logger.ts';
+import { quantityBytes } from '../../base/quantity.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { ForbiddenError, isUnservedResource, NotFoundError } from '../../kube/client/api-error.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
-import { apiVersion, type ObjectName } from '../../kube/kube-object.ts';
-import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
-import { allowVolumeModeChangeKey } from '../annotation-keys.ts';
-import type { DataSource } from './data-source.ts';
-import { errorMessage } from '../error-message.ts';
-import { addFinalizer, removeFinalizer, snapshotProtectionFinalizer, type FinalizerChange } from './finalizers.ts';
-import { storageRequestBytes } from '../create/storage-request.ts';
 import {
-  volumeSnapshotContents,
-  volumeSnapshots,
-  type VolumeSnapshot,
-  type VolumeSnapshotContent,
-} from './snapshot-objects.ts';
+  apiVersion,
+  type KubeObject,
+  type ObjectName,
+  type ObjectReference,
+  type Resource,
+} from '../../kube/kube-object.ts';
+import type { PersistentVolumeClaim, QuantityText, StorageClass } from '../../provision/objects.ts';
+import { allowVolumeModeChangeKey } from '../annotation-keys.ts';
+import { storageRequestBytes } from '../../provision/claim-fields.ts';
+import { errorMessage } from '../error-message.ts';
+import { type DataSource, snapshotGroup } from './data-source.ts';
+import { addFinalizer, type FinalizerChange, removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   client: KubeClient;
   logger: Logger;
   /** The new claim. */
@@ -202,3 +202,31 @@ function checkVolumeModeConversion(content: VolumeSnapshotContent, claim: Persis
   if (isAllowed) return;
   throw refuse(`${allowVolumeModeChangeKey} is set to false on snapshotcontent ${content.metadata.name}`);
 }
+
+/** snapshot.storage.k8s.io/v1 VolumeSnapshot: the fields a restore reads. */
+export interface VolumeSnapshot extends KubeObject {
+  status?: { boundVolumeSnapshotContentName?: string; readyToUse?: boolean; restoreSize?: QuantityText };
+}
+
+/** snapshot.storage.k8s.io/v1 VolumeSnapshotContent: the fields a restore reads. */
+export interface VolumeSnapshotContent extends KubeObject {
+  spec?: { driver?: string; volumeSnapshotRef?: ObjectReference; sourceVolumeMode?: string };
+  status?: { snapshotHandle?: string };
+}
+
+export const volumeSnapshots: Resource = {
+  group: snapshotGroup,
+  version: 'v1',
+  plural: 'volumesnapshots',
+  kind: 'VolumeSnapshot',
+  namespaced: true,
+  verbs: ['get', 'list', 'watch', 'update'],
+};
+
+export const volumeSnapshotContents: Resource = {
+  group: snapshotGroup,
+  version: 'v1',
+  plural: 'volumesnapshotcontents',
+  kind: 'VolumeSnapshotContent',
+  namespaced: false,
+};

@@ -15,8 +15,7 @@ import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { snapshotGroup } from './data-source.ts';
 import { removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
 import type { OpenSource } from './open-source.ts';
-import { volumeSnapshots } from './snapshot-objects.ts';
-import { SnapshotNeededError } from './snapshot-source.ts';
+import { SnapshotNeededError, volumeSnapshots } from './snapshot-source.ts';
 
 export interface SnapshotSweepOptions {
   client: KubeClient;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { OptionalApi } from '../../../src/csi/optional-api.ts';
-import { volumeSnapshots } from '../../../src/csi/sources/snapshot-objects.ts';
+import { volumeSnapshots } from '../../../src/csi/sources/snapshot-source.ts';
 import { volumeAttributesClasses } from '../../../src/csi/volume-attributes-class.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { SandboxApi } from '../../support/sandbox-api.ts';

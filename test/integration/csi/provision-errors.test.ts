@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import type { MigrationHook } from '../../../src/csi/migration/migration-hook.ts';
+import type { MigrationHook } from '../../../src/csi/migration/driver-migration.ts';
 import {
   SelectedNodeGoneError,
   type TopologyHook,

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { loadAllYaml, type V1PolicyRule, type V1Role } from '@kubernetes/client-node';
 import { storageCapacities } from '../../../src/capacity/storage-capacity.ts';
-import { volumeSnapshots } from '../../../src/csi/sources/snapshot-objects.ts';
+import { volumeSnapshots } from '../../../src/csi/sources/snapshot-source.ts';
 import { events } from '../../../src/kube/events/event-recorder.ts';
 import { leases } from '../../../src/kube/election/lease-record.ts';
 import { persistentVolumeClaims, persistentVolumes, storageClasses } from '../../../src/provision/objects.ts';

@@ -3,15 +3,14 @@ import type { status } from '@grpc/grpc-js';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { capacityText, formatQuantity, parseQuantity, quantityBytes } from '../../../../src/base/quantity.ts';
 import { CsiCallError } from '../../../../src/csi/call-error.ts';
-import { driverParameters } from '../../../../src/csi/create/class-parameters.ts';
+import { driverParameters } from '../../../../src/csi/class-parameters.ts';
 import { createVolumeError } from '../../../../src/csi/error-policy.ts';
 import { driverMigration } from '../../../../src/csi/migration/driver-migration.ts';
 import { inTreePlugins } from '../../../../src/csi/migration/in-tree-plugins.ts';
-import { secretReference, type SecretKind } from '../../../../src/csi/secrets/secret-reference.ts';
-import { expandTemplate } from '../../../../src/csi/secrets/secret-template.ts';
-import { isGranted } from '../../../../src/csi/sources/reference-grants.ts';
+import { expandTemplate, type SecretKind, secretReference } from '../../../../src/csi/secrets/secret-reference.ts';
+import { isGranted } from '../../../../src/csi/sources/data-source.ts';
 import { fnv1, hashInput } from '../../../../src/csi/topology/claim-spread.ts';
-import { nodeAffinity } from '../../../../src/csi/topology/node-affinity.ts';
+import { nodeAffinity } from '../../../../src/csi/create/persistent-volume.ts';
 import { volumeName } from '../../../../src/csi/create/volume-name.ts';
 import {
   allowsSource,

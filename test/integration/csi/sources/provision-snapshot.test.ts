@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { openSource, type OpenSource } from '../../../../src/csi/sources/open-source.ts';
 import type { PlannedVolume } from '../../../../src/csi/create/volume-plan.ts';
-import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../../src/csi/sources/snapshot-objects.ts';
+import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../../src/csi/sources/snapshot-source.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
 import type { Plan } from '../../../../src/provision/recoverable.ts';
 import { conflictMessage } from '../../../support/fakes/api-server.ts';

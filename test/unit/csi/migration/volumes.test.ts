@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { driverMigration } from '../../../../src/csi/migration/driver-migration.ts';
+import { driverMigration, type MigrationHook } from '../../../../src/csi/migration/driver-migration.ts';
 import { inTreePlugins } from '../../../../src/csi/migration/in-tree-plugins.ts';
-import type { MigrationHook } from '../../../../src/csi/migration/migration-hook.ts';
 import type { CsiVolumeSource, PersistentVolume } from '../../../../src/provision/objects.ts';
 
 type Csi = Omit<CsiVolumeSource, 'driver'>;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { OwnershipLimiter } from '../../../../src/csi/node-deployment/ownership-limiter.ts';
+import { OwnershipLimiter } from '../../../../src/csi/node-deployment/ownership-contest.ts';
 
 describe('OwnershipLimiter', () => {
   const cases = [

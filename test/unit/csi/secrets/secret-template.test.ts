@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { expandTemplate } from '../../../../src/csi/secrets/secret-template.ts';
+import { expandTemplate } from '../../../../src/csi/secrets/secret-reference.ts';
 
 const values = new Map([
   ['a', 'A'],

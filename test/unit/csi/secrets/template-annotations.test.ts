@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { templateAnnotations } from '../../../../src/csi/secrets/secret-template.ts';
+import { templateAnnotations } from '../../../../src/csi/secrets/secret-reference.ts';
 
 test('finds the annotations that templates of a class refer to', () => {
   const parameters = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { driverParameters, fsTypeOf, reservedPrefix } from '../../../../src/csi/create/class-parameters.ts';
+import { driverParameters, fsTypeOf, reservedPrefix } from '../../../src/csi/class-parameters.ts';
 
 const parameters = fc.dictionary(fc.string(), fc.string());
 

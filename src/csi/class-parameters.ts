@@ -1,7 +1,7 @@
 /** What the keys of a StorageClass's `parameters` mean to us, and which of them the driver gets to see. */
-import { compareBytes } from '../../base/compare-bytes.ts';
-import type { Logger } from '../../base/logger.ts';
-import { ProvisionError } from '../../provision/provisioner.ts';
+import { compareBytes } from '../base/compare-bytes.ts';
+import type { Logger } from '../base/logger.ts';
+import { ProvisionError } from '../provision/provisioner.ts';
 
 /** Keys with this beginning belong to the CSI sidecars and never reach a driver. */
 export const reservedPrefix = 'csi.storage.k8s.io/';
