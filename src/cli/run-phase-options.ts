@@ -6,7 +6,7 @@ import type { MetricRegistry } from '../base/metrics.ts';
 import type { Tracer } from '../base/tracing.ts';
 import type { Driver } from '../csi/driver.ts';
 import { secrets } from '../csi/secrets/read-secret.ts';
-import type { OpenSource } from '../csi/sources/open-source.ts';
+import type { OpenSource } from '../csi/sources/data-source.ts';
 import { volumeSnapshotContents, volumeSnapshots } from '../csi/sources/snapshot-source.ts';
 import { volumeAttributesClasses } from '../csi/volume-attributes-class.ts';
 import { events, type Recorder } from '../kube/events/event-recorder.ts';

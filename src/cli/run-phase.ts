@@ -1,16 +1,16 @@
 /** What runs while this instance leads, or always without leader election: CSI provisioner, controller, features. */
 import { capacityObserver } from '../capacity/capacity-observer.ts';
 import type { VolumeAttachment } from '../csi/attachments.ts';
-import { volumeName } from '../csi/create/volume-name.ts';
+import { volumeName } from '../csi/create/validate-claim.ts';
 import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
 import { provisionerIdentity } from '../csi/identity.ts';
 import { driverMigration } from '../csi/migration/driver-migration.ts';
 import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
 import { PlanWaits } from '../csi/plan-waits.ts';
-import { type OpenSource, openSources } from '../csi/sources/open-source.ts';
+import { type OpenSource, openSources } from '../csi/sources/data-source.ts';
 import { csiStorage } from '../csi/storage-keys.ts';
-import type { TopologyHook } from '../csi/topology/topology-hook.ts';
+import type { TopologyHook } from '../csi/topology/planned-topology.ts';
 import { textMeaning } from '../explain/causes/causes.ts';
 import type { Lister } from '../kube/cache/store.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';

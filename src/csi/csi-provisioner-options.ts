@@ -1,19 +1,18 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { Lister } from '../kube/cache/store.ts';
+import type { KubeClient } from '../kube/client/kube-client.ts';
 import type { Recorder } from '../kube/events/event-recorder.ts';
+import type { PersistentVolume, PersistentVolumeClaim, ReferenceGrant, StorageClass } from '../provision/objects.ts';
 import type { BackendProgress } from '../provision/recoverable.ts';
-import type { PersistentVolumeClaim, ReferenceGrant, StorageClass } from '../provision/objects.ts';
 import type { VolumeAttachment } from './attachments.ts';
+import type { AttributesClassApi } from './attributes-class-api.ts';
 import type { ControllerCalls } from './csi-calls.ts';
 import type { DriverCapabilities } from './driver-info.ts';
-import type { PlanWaits } from './plan-waits.ts';
 import type { MigrationHook } from './migration/driver-migration.ts';
-import type { NodeHook } from './node-deployment/node-hook.ts';
-import type { OpenSource } from './sources/open-source.ts';
-import type { TopologyHook } from './topology/topology-hook.ts';
-import type { AttributesClassApi } from './attributes-class-api.ts';
+import type { PlanWaits } from './plan-waits.ts';
+import type { OpenSource } from './sources/data-source.ts';
+import type { TopologyHook } from './topology/planned-topology.ts';
 
 /** Everything a `CsiProvisioner` works with. Caches must be synced before the first call. */
 export interface CsiProvisionerOptions {
@@ -72,4 +71,23 @@ export interface CsiProvisionerOptions {
   migration?: MigrationHook | undefined;
   /** Present in node deployment. */
   node?: NodeHook | undefined;
+}
+
+/** Ownership when every node runs its own instance; absent in a central deployment. */
+export interface NodeHook {
+  readonly nodeName: string;
+  /**
+   * Whether this instance provisions the claim now. Does not wait: for a claim that may become this node's the result is
+   * false, and the claim is requeued when it has.
+   *
+   * @param storageClass - the claim's class where the caller is about to provision: then what is thrown becomes the
+   * claim's event.
+   */
+  ownsClaim(claim: PersistentVolumeClaim, storageClass: StorageClass | undefined): Promise<boolean>;
+  /** The claim is gone or has its volume. Safe to repeat. */
+  forgetClaim(uid: string): void;
+  /** The driver has deleted a volume: claims that were declined for their size may fit now. */
+  roomFreed(): void;
+  /** Whether the volume is reachable from this node. @throws when its node affinity cannot be read. */
+  ownsVolume(volume: PersistentVolume): boolean;
 }

@@ -22,7 +22,7 @@ import type {
   StorageClass,
 } from '../../src/provision/objects.ts';
 import type { FinishedCall } from '../../src/csi/unary-call.ts';
-import { volumeName } from '../../src/csi/create/volume-name.ts';
+import { volumeName } from '../../src/csi/create/validate-claim.ts';
 import { ProvisionError, type ProvisionOptions } from '../../src/provision/provisioner.ts';
 import { Attempts } from './attempts.ts';
 import { ScriptedApiServer } from './fakes/api-server.ts';

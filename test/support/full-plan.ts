@@ -1,6 +1,6 @@
 /** A claim that uses everything a plan can hold, and a world in which its volume can be made. */
 import type { PlannedVolume, VolumePlan } from '../../src/csi/create/volume-plan.ts';
-import type { TopologyHook } from '../../src/csi/topology/topology-hook.ts';
+import type { TopologyHook } from '../../src/csi/topology/planned-topology.ts';
 import type { Plan } from '../../src/provision/recoverable.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../src/provision/objects.ts';
 import { base64, driverName, makeClaim, makeClass, Rig, type RigOptions } from './csi-rig.ts';

@@ -19,11 +19,15 @@ import { failingAs } from '../failing-as.ts';
 import type { CreateVolumeRequest } from '../generated/csi/v1/CreateVolumeRequest.ts';
 import { readSecret } from '../secrets/read-secret.ts';
 import { secretKinds, secretReference, type SecretKind } from '../secrets/secret-reference.ts';
-import type { PlannedSource } from '../sources/open-source.ts';
+import type { PlannedSource } from '../sources/data-source.ts';
 import type { PlanWait } from '../plan-waits.ts';
 import { planSource } from '../sources/planned-source.ts';
-import { plannedTopology, type PlannedTopology } from '../topology/planned-topology.ts';
-import { SelectedNodeGoneError, supportsTopology } from '../topology/topology-hook.ts';
+import {
+  plannedTopology,
+  type PlannedTopology,
+  SelectedNodeGoneError,
+  supportsTopology,
+} from '../topology/planned-topology.ts';
 import { validateClaim, type ValidClaim } from './validate-claim.ts';
 import { mutableParameters } from '../volume-attributes-class.ts';
 

@@ -83,7 +83,6 @@ export function attributesInLowerCase(attributes: Record<string, string> = {}): 
   return new Map(Object.entries(attributes).map(([key, value]) => [key.toLowerCase(), value]));
 }
 
-/** The parts of a class that several in-tree plugins shared (Kubernetes, "Storage Classes", "Allowed Topologies"). */
 /** Labels of nodes that plugins took for a zone: today's, and the one before it. */
 const zoneLabels = new Set(['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone']);
 

@@ -1,11 +1,129 @@
-/** The in-tree plugins that CSI drivers replaced (Kubernetes, "Volumes", "CSI migration"). */
-import { awsEbs } from './aws-ebs.ts';
+/** The in-tree plugins that CSI drivers replaced (Kubernetes, "Volumes", "CSI migration"); those of vSphere and Portworx are here. */
+import type { CsiVolumeSource } from '../../provision/objects.ts';
+import { reservedPrefix } from '../class-parameters.ts';
 import { azureDisk, azureFile } from './azure.ts';
-import { cinder } from './cinder.ts';
-import { gcePd } from './gce-pd.ts';
-import type { InTreePlugin } from './in-tree-plugin.ts';
-import { portworxVolume } from './portworx-volume.ts';
-import { vsphereVolume } from './vsphere-volume.ts';
+import {
+  fsTypeRule,
+  type InTreePlugin,
+  mountFields,
+  type ParameterRule,
+  translateParameters,
+  withParameters,
+  withZoneKey,
+} from './in-tree-plugin.ts';
+import { zoneAndRegionTopology } from './volume-zones.ts';
+import { awsEbs, cinder, gcePd } from './zonal-disks.ts';
+
+/** core/v1 VsphereVirtualDiskVolumeSource. */
+interface VsphereVolume {
+  volumePath: string;
+  fsType?: string;
+}
+
+const vsphereKeys = { zone: 'topology.csi.vmware.com/zone', region: 'topology.csi.vmware.com/region' };
+
+/** Volume attribute in which the driver names the file that the plugin would have made. */
+const pathAttribute = 'initialvolumefilepath';
+
+/** What only the plugin knew, and the driver honours under a name of its own. */
+const migrationParameters = [
+  'datastore',
+  'diskformat',
+  'hostfailurestotolerate',
+  'forceprovisioning',
+  'cachereservation',
+  'diskstripes',
+  'objectspacereservation',
+  'iopslimit',
+];
+
+const vsphereRules = new Map<string, ParameterRule>([
+  ['fstype', fsTypeRule],
+  ['storagepolicyname', (value) => ({ storagepolicyname: value })],
+  ...migrationParameters.map((key): [string, ParameterRule] => [
+    key,
+    (value) => ({ [`${key}-migrationparam`]: value }),
+  ]),
+]);
+
+/** Virtual disks of vSphere. */
+const vsphereVolume: InTreePlugin = {
+  name: 'kubernetes.io/vsphere-volume',
+  driverName: 'csi.vsphere.vmware.com',
+  sourceField: 'vsphereVolume',
+  topology: zoneAndRegionTopology(vsphereKeys),
+
+  translateClass(storageClass) {
+    // The driver refuses what it does not know.
+    const known = Object.entries(storageClass.parameters ?? {}).filter(([key]) => vsphereRules.has(key.toLowerCase()));
+    const parameters = { ...translateParameters(Object.fromEntries(known), vsphereRules), csimigration: 'true' };
+    return { ...withZoneKey(storageClass, vsphereKeys.zone), parameters };
+  },
+
+  inTreeSource({ volumeAttributes = {}, fsType }: CsiVolumeSource) {
+    const volumePath = volumeAttributes[pathAttribute] ?? '';
+    if (volumePath === '') throw new Error(`the driver did not say the volume's path in attribute "${pathAttribute}"`);
+    const source: VsphereVolume = { volumePath, ...mountFields({ fsType }) };
+    return { source };
+  },
+
+  csiSource({ volumePath, ...mount }: VsphereVolume) {
+    return {
+      volumeHandle: volumePath,
+      ...mountFields(mount),
+      volumeAttributes: { [pathAttribute]: volumePath },
+    };
+  },
+};
+
+/** core/v1 PortworxVolumeSource. */
+interface PortworxVolume {
+  volumeID: string;
+  fsType?: string;
+  readOnly?: boolean;
+}
+
+const portworxDriver = 'pxd.portworx.com';
+
+/** The plugin used one secret for all operations. */
+const secretPairs = [
+  'provisioner',
+  'controller-publish',
+  'node-publish',
+  'node-stage',
+  'controller-expand',
+  'node-expand',
+];
+
+const secretRule =
+  (half: 'name' | 'namespace'): ParameterRule =>
+  (value) =>
+    Object.fromEntries(secretPairs.map((pair) => [`${reservedPrefix}${pair}-secret-${half}`, value]));
+
+const portworxRules = new Map<string, ParameterRule>([
+  ['openstorage.io/auth-secret-name', secretRule('name')],
+  ['openstorage.io/auth-secret-namespace', secretRule('namespace')],
+]);
+
+/** Volumes of Portworx. */
+const portworxVolume: InTreePlugin = {
+  name: 'kubernetes.io/portworx-volume',
+  driverName: portworxDriver,
+  sourceField: 'portworxVolume',
+
+  translateClass(storageClass) {
+    return { ...withParameters(storageClass, portworxRules), provisioner: portworxDriver };
+  },
+
+  inTreeSource({ volumeHandle, ...mount }: CsiVolumeSource) {
+    const source: PortworxVolume = { volumeID: volumeHandle, ...mountFields(mount) };
+    return { source };
+  },
+
+  csiSource({ volumeID, ...mount }: PortworxVolume) {
+    return { volumeHandle: volumeID, ...mountFields(mount), volumeAttributes: {} };
+  },
+};
 
 export const inTreePlugins: readonly InTreePlugin[] = [
   awsEbs,

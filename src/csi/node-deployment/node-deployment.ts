@@ -11,16 +11,14 @@ import {
   type TopologySelectorTerm,
 } from '../../provision/objects.ts';
 import type { RunOptions } from '../../provision/run-workers.ts';
-import { validateClaim } from '../create/validate-claim.ts';
-import { volumeName } from '../create/volume-name.ts';
+import { validateClaim, volumeName } from '../create/validate-claim.ts';
 import { requestParameters } from '../create/volume-plan.ts';
 import type { CsiCalls } from '../csi-calls.ts';
-import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
+import type { CsiProvisionerOptions, NodeHook } from '../csi-provisioner-options.ts';
 import type { NodeInfo } from '../driver-info.ts';
 import type { GetCapacityRequest } from '../generated/csi/v1/GetCapacityRequest.ts';
 import type { Topology } from '../generated/csi/v1/Topology.ts';
-import { supportsTopology } from '../topology/topology-hook.ts';
-import type { NodeHook } from './node-hook.ts';
+import { supportsTopology } from '../topology/planned-topology.ts';
 import { OwnershipContest, OwnershipLimiter } from './ownership-contest.ts';
 import { ownsVolume } from './volume-ownership.ts';
 import { WaitingClaims } from './waiting-claims.ts';

@@ -4,7 +4,7 @@ import { identityKey } from '../annotation-keys.ts';
 import type { NodeInfo } from '../driver-info.ts';
 import { errorMessage } from '../error-message.ts';
 import { nodeOfIdentity } from '../identity.ts';
-import { selectsNode } from '../node-selector.ts';
+import { selectsNode } from '../topology/topology-term.ts';
 
 export interface VolumeOwnershipOptions {
   driverName: string;

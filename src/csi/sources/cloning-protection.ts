@@ -12,7 +12,7 @@ import { claimReference } from '../../provision/claim-fields.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { runWorkers } from '../../provision/run-workers.ts';
 import { cloningProtection, cloningProtectionFinalizer, removeFinalizer } from './finalizers.ts';
-import type { OpenSource } from './open-source.ts';
+import type { OpenSource } from './data-source.ts';
 
 /** Resync period of the claims, in milliseconds. */
 const resyncMs = 15 * 60_000;

@@ -6,8 +6,7 @@ import { errorMessage } from '../error-message.ts';
 import { failingAs } from '../failing-as.ts';
 import type { VolumeContentSource } from '../generated/csi/v1/VolumeContentSource.ts';
 import { cloneSource, protectCloneSource } from './clone-source.ts';
-import type { ContentSource } from './data-source.ts';
-import type { PlannedSource } from './open-source.ts';
+import type { ContentSource, PlannedSource } from './data-source.ts';
 import { protectSnapshot, snapshotHandle, unprotectSnapshot } from './snapshot-source.ts';
 
 type Settings = Pick<CsiProvisionerOptions, 'client' | 'claims' | 'logger' | 'preventVolumeModeConversion'>;

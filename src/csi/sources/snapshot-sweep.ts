@@ -12,9 +12,8 @@ import type { ReflectorMetrics } from '../../kube/cache/reflector-metrics.ts';
 import type { Transport } from '../../kube/client/transport.ts';
 import { waitForSync } from '../../kube/cache/wait-for-sync.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
-import { snapshotGroup } from './data-source.ts';
+import { type OpenSource, snapshotGroup } from './data-source.ts';
 import { removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
-import type { OpenSource } from './open-source.ts';
 import { SnapshotNeededError, volumeSnapshots } from './snapshot-source.ts';
 
 export interface SnapshotSweepOptions {

@@ -2,11 +2,12 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { Informer } from '../../kube/cache/informer.ts';
+import type { ReflectorMetrics } from '../../kube/cache/reflector-metrics.ts';
 import { type Lister, SharedValues } from '../../kube/cache/store.ts';
+import type { Transport } from '../../kube/client/transport.ts';
 import { type KubeObject, markReduced, type Resource } from '../../kube/kube-object.ts';
 import { messageDecoder } from '../../kube/protobuf/message-decoder.ts';
-import type { ReflectorMetrics } from '../../kube/cache/reflector-metrics.ts';
-import type { Transport } from '../../kube/client/transport.ts';
+import type { NodeInfo } from '../driver-info.ts';
 
 /** core/v1 Node: topology reads its name and labels. */
 export type TopologyNode = KubeObject;
@@ -17,7 +18,7 @@ export interface CsiNode extends KubeObject {
 }
 
 /** One driver of a CSINode. */
-export interface CsiNodeDriver {
+interface CsiNodeDriver {
   name: string;
   nodeID?: string;
   topologyKeys?: string[] | null;
@@ -128,4 +129,37 @@ export function nodeInformers(options: {
 function sameLabels(a: Record<string, string> = {}, b: Record<string, string> = {}): boolean {
   const keys = Object.keys(a);
   return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}
+
+interface StaticNodesOptions {
+  driverName: string;
+  nodeName: string;
+  /** Read each time: a restarted driver may report another topology. */
+  nodeInfo: () => NodeInfo;
+}
+
+/**
+ * The own node instead of the cluster's nodes, from what the driver reports: its segments are the labels of the Node,
+ * and their keys the topology keys of the CSINode. No other node exists.
+ */
+export function staticNodes({ driverName, nodeName, nodeInfo }: StaticNodesOptions): TopologyNodes {
+  const metadata = (labels: Record<string, string>): KubeObject['metadata'] => ({ name: nodeName, labels });
+  return {
+    nodes: onlyObject<TopologyNode>(nodeName, () => ({ metadata: metadata({ ...nodeInfo().segments }) })),
+    csiNodes: onlyObject<CsiNode>(nodeName, () => {
+      const { nodeId, segments = {} } = nodeInfo();
+      const driver = { name: driverName, nodeID: nodeId, topologyKeys: Object.keys(segments) };
+      return { metadata: metadata({}), spec: { drivers: [driver] } };
+    }),
+  };
+}
+
+function onlyObject<T>(name: string, read: () => T): Lister<T> {
+  return {
+    get: (key) => (key === name ? read() : undefined),
+    list: () => [read()],
+    byIndex: (indexName) => {
+      throw new Error(`there is no index ${indexName}`);
+    },
+  };
 }

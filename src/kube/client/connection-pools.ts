@@ -203,10 +203,9 @@ function prepared(tls: TlsSettings): TlsSettings & { secureContext?: SecureConte
   }
 }
 
-/**
- * Notices that an HTTP/2 connection is dead, such as when the server behind a load balancer died silently: the operating system
- * notices nothing then, since the load balancer goes on acknowledging what is sent.
- */
+// An HTTP/2 connection may be dead, such as when the server behind a load balancer died silently: the operating system notices
+// nothing then, since the load balancer goes on acknowledging what is sent.
+
 /** How often undici sends a PING frame, in milliseconds: a connection that responds to it is alive. */
 const pingMs = 10_000;
 /** How often a connection is checked, and after how many checks in a row without a byte it is suspect, and dead. */

@@ -85,7 +85,6 @@ function decode(chunks: Buffer[], encoding: string | string[] | undefined): stri
   return (encoding === 'gzip' ? gunzipSync(body) : body).toString('utf8');
 }
 
-/** The body of a response: decompressed, read in chunks or whole, parsed. */
 /** The whole body; a Status in protobuf as its JSON. @throws {TransportError} when the connection breaks before the end. */
 export async function readText(response: Dispatcher.ResponseData): Promise<string> {
   const chunks: Uint8Array[] = [];

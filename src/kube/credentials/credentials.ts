@@ -290,8 +290,6 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }
 
-/** The credentials as a transport uses them. */
-
 /** TLS settings of a connection; a new object whenever a file behind them changed. */
 export interface TlsSettings {
   ca?: string | Buffer;

@@ -76,7 +76,6 @@ export function markOf({ metadata, spec }: Lease): HolderMark | undefined {
   }
 }
 
-/** The objects that can hold the record of an election. */
 /** Where the record of an election is kept: in a Lease, or as client-go kept it before there were Leases. */
 export type LockName = 'lease' | 'endpoints';
 

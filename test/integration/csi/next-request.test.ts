@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import type { TopologyHook } from '../../../src/csi/topology/topology-hook.ts';
+import type { TopologyHook } from '../../../src/csi/topology/planned-topology.ts';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { Rig as CsiRig } from '../../support/csi-rig.ts';
 import { recoveryScene } from '../provision/recovery-scene.ts';

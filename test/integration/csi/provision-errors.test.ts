@@ -7,7 +7,7 @@ import {
   SelectedNodeGoneError,
   type TopologyHook,
   type TopologyQuestion,
-} from '../../../src/csi/topology/topology-hook.ts';
+} from '../../../src/csi/topology/planned-topology.ts';
 import { codeName, CsiCallError } from '../../../src/csi/call-error.ts';
 import { createVolumeError } from '../../../src/csi/error-policy.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';

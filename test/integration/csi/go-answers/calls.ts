@@ -7,7 +7,7 @@ import { driverCapabilities } from '../../../../src/csi/driver-info.ts';
 import { driverMigration } from '../../../../src/csi/migration/driver-migration.ts';
 import { Topology } from '../../../../src/csi/topology/topology.ts';
 import type { CsiNode, TopologyNode } from '../../../../src/csi/topology/topology-nodes.ts';
-import { volumeName } from '../../../../src/csi/create/volume-name.ts';
+import { volumeName } from '../../../../src/csi/create/validate-claim.ts';
 import type { KubeObject } from '../../../../src/kube/kube-object.ts';
 import { Store } from '../../../../src/kube/cache/store.ts';
 import type {

@@ -9,9 +9,9 @@ import { driverMigration } from '../../../../src/csi/migration/driver-migration.
 import { inTreePlugins } from '../../../../src/csi/migration/in-tree-plugins.ts';
 import { expandTemplate, type SecretKind, secretReference } from '../../../../src/csi/secrets/secret-reference.ts';
 import { isGranted } from '../../../../src/csi/sources/data-source.ts';
-import { fnv1, hashInput } from '../../../../src/csi/topology/claim-spread.ts';
+import { fnv1, hashInput } from '../../../../src/csi/topology/topology.ts';
 import { nodeAffinity } from '../../../../src/csi/create/persistent-volume.ts';
-import { volumeName } from '../../../../src/csi/create/volume-name.ts';
+import { volumeName } from '../../../../src/csi/create/validate-claim.ts';
 import {
   allowsSource,
   type PersistentVolume,

@@ -6,7 +6,7 @@ import { identityKey } from '../../../../src/csi/annotation-keys.ts';
 import { CsiProvisioner } from '../../../../src/csi/csi-provisioner.ts';
 import { driverMigration } from '../../../../src/csi/migration/driver-migration.ts';
 import { NodeDeployment } from '../../../../src/csi/node-deployment/node-deployment.ts';
-import { staticNodes } from '../../../../src/csi/node-deployment/static-nodes.ts';
+import { staticNodes } from '../../../../src/csi/topology/topology-nodes.ts';
 import { nodeOfIdentity, provisionerIdentity } from '../../../../src/csi/identity.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { Store } from '../../../../src/kube/cache/store.ts';
@@ -15,7 +15,7 @@ import { uidIndex } from '../../../../src/provision/cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../../src/provision/objects.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { patienceMs } from '../../../support/patience.ts';
-import type { TopologyHook } from '../../../../src/csi/topology/topology-hook.ts';
+import type { TopologyHook } from '../../../../src/csi/topology/planned-topology.ts';
 import { driverName, makeClaim, makeClass, Rig, uid } from '../../../support/csi-rig.ts';
 
 const claimPath = '/api/v1/namespaces/ns1/persistentvolumeclaims/c1';

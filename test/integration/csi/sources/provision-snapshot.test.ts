@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { openSource, type OpenSource } from '../../../../src/csi/sources/open-source.ts';
+import { openSource, type OpenSource } from '../../../../src/csi/sources/data-source.ts';
 import type { PlannedVolume } from '../../../../src/csi/create/volume-plan.ts';
 import type { VolumeSnapshot, VolumeSnapshotContent } from '../../../../src/csi/sources/snapshot-source.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';

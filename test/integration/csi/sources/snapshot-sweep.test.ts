@@ -9,7 +9,7 @@ import {
   type SnapshotSweepOptions,
   snapshotsInUse,
 } from '../../../../src/csi/sources/snapshot-sweep.ts';
-import type { OpenSource } from '../../../../src/csi/sources/open-source.ts';
+import type { OpenSource } from '../../../../src/csi/sources/data-source.ts';
 import type { Recorder } from '../../../../src/kube/events/event-recorder.ts';
 import type { PersistentVolumeClaim } from '../../../../src/provision/objects.ts';
 import type { FaultMatch } from '../../../../sandbox/api/faults.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { firstTopology, fnv1, hashInput } from '../../../../src/csi/topology/claim-spread.ts';
+import { firstTopology, fnv1, hashInput } from '../../../../src/csi/topology/topology.ts';
 
 /** Name, what of it is hashed, its FNV-1, the ordinal, and the place among 2, 3, 4 and 5. */
 const vectors = [

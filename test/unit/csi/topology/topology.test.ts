@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { Topology, type TopologyOptions } from '../../../../src/csi/topology/topology.ts';
-import type { TopologyQuestion } from '../../../../src/csi/topology/topology-hook.ts';
+import type { TopologyQuestion } from '../../../../src/csi/topology/planned-topology.ts';
 import type { TopologyNodes } from '../../../../src/csi/topology/topology-nodes.ts';
 import { type LogLine, recordedLogger } from '../../../support/fakes/recorded-logger.ts';
 import { topologyCases, type TopologyCase } from '../../../support/topology-cases.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { selectsNode } from '../../../src/csi/node-selector.ts';
-import type { NodeSelectorRequirement, NodeSelectorTerm } from '../../../src/provision/objects.ts';
+import { selectsNode } from '../../../../src/csi/topology/topology-term.ts';
+import type { NodeSelectorRequirement, NodeSelectorTerm } from '../../../../src/provision/objects.ts';
 
 const labels = { zone: 'a', rank: '5', below: '-7', beyond: '9'.repeat(20) };
 const when = (...matchExpressions: NodeSelectorRequirement[]): NodeSelectorTerm => ({ matchExpressions });
