@@ -91,7 +91,7 @@ export class ProvisionController {
   retryFailed(): void {
     this.#parts.infeasibleClaims.clear();
     this.#parts.claimQueue.retrySoon(retrySpreadMs);
-    this.#parts.recovery?.revokeQueue.retrySoon(retrySpreadMs);
+    this.#parts.recovery?.revokeQueue.keys.retrySoon(retrySpreadMs);
     this.#parts.volumeQueue.retrySoon(retrySpreadMs);
   }
 

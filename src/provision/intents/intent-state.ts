@@ -361,9 +361,8 @@ export const transitions: { readonly [T in IntentEvent['type']]: Transition<T> }
 
   saved: (state, _, time) => {
     if (state.kind === 'recording') return undefined;
-    const { calls: known, isShared = false }: Partial<Begun> & Pick<Begun, 'calls'> =
-      begunOf(state) ?? (state as Saved);
-    const calls = isShared ? callOfOther(known, time) : known;
+    const known = callsOf(state);
+    const calls = begunOf(state)?.isShared === true ? callOfOther(known, time) : known;
     const saved: Saved = { kind: 'saved', calls };
     return heldUntilMs(calls) > time.nowMs ? to(saved) : done(saved);
   },
@@ -507,6 +506,11 @@ export function begunOf(state: IntentState): Begun | undefined {
   return isBegun(state) ? state : undefined;
 }
 
+/** The calls that create storage. */
+export function callsOf(state: IntentState): Calls {
+  return state.kind === 'stuck' ? state.was.calls : state.calls;
+}
+
 /** Why it is, or was, left to an operator. */
 export function problemOf(state: IntentState): Problem | undefined {
   return state.kind === 'stuck' ? state.problem : begunOf(state)?.problem;
@@ -552,7 +556,7 @@ const busyPauseMs = 1000;
  * another process has saved the volume; and while the revoker checks whether it may go.
  */
 export function quietInMs(state: IntentState, nowMs: number): number {
-  const { calls } = state.kind === 'stuck' ? state.was : state;
+  const calls = callsOf(state);
   const heldMs = Math.max(0, heldUntilMs(calls) - nowMs);
   const leftMs = calls.unread === undefined ? heldMs : Math.min(heldMs, busyPauseMs);
   const isCalled = state.kind === 'creating' && state.isCalling;

@@ -15,6 +15,7 @@ import {
 import {
   anythingSent,
   begunOf,
+  callsOf,
   creating,
   deleting,
   type IntentState,
@@ -98,10 +99,6 @@ function foundState(
   return { kind: 'stuck', problem, was };
 }
 
-function callsOf(state: IntentState): Calls {
-  return state.kind === 'stuck' ? state.was.calls : state.calls;
-}
-
 /** The record of an intent in this state. */
 export function recordOf({ record }: Pick<Intent, 'record'>, state: IntentState, nowMs: number): IntentRecord {
   const { claim, volume, plan, since, nameTaken, createdAt } = record;
@@ -138,6 +135,11 @@ function phaseOf(state: IntentState): IntentPhase {
   return begunOf(state)?.isUnclear === true ? 'unclear' : 'create';
 }
 
+/** Which volume a line of the log is about. */
+export function logFields({ claim, volume }: IntentRecord): { claim: string; uid: string; volume: string } {
+  return { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name };
+}
+
 /** Nothing is done for it: an operator, or a claim that wants it again, decides. */
 export function isLeftAlone({ record }: Intent): boolean {
   return record.phase === 'stuck';
@@ -172,11 +174,6 @@ interface IntentWait {
 }
 
 /** Why nothing is done now about an intent that is to be revoked, or closed; undefined: it does not wait. */
-export function waitReason(intent: Intent, nowMs: number): WaitReason | undefined {
-  return intentWait(intent, nowMs)?.reason;
-}
-
-/** The same, with the end of the wait. */
 export function intentWait({ state }: Intent, nowMs: number): IntentWait | undefined {
   const until = (reason: WaitReason, untilMs: number): IntentWait | undefined =>
     untilMs > nowMs ? { reason, untilMs: untilMs === Infinity ? undefined : untilMs } : undefined;

@@ -19,6 +19,7 @@ import { type Calls, callsEndMs, noCalls, type Time } from './earlier-requests.t
 import { IntentIndex, RecentlyClosed, VolumeAbandonedError } from './intent-index.ts';
 import {
   begunOf,
+  callsOf,
   type IntentEvent,
   knownHandle,
   mayBeSaved,
@@ -28,7 +29,16 @@ import {
   problemOf,
   quietInMs,
 } from './intent-state.ts';
-import { foundIntent, type Intent, isLeftAlone, newIntent, recordOf, waitReason, waitReasons } from './intent.ts';
+import {
+  foundIntent,
+  type Intent,
+  intentWait,
+  isLeftAlone,
+  logFields,
+  newIntent,
+  recordOf,
+  waitReasons,
+} from './intent.ts';
 import { isSameRecord, RecordUpkeep } from './record-upkeep.ts';
 
 interface IntentsOptions {
@@ -45,8 +55,23 @@ interface IntentsOptions {
   metrics: JournalMetrics;
 }
 
+/** Notified of what the journal finds, and of what becomes of intents without our doing. */
+interface IntentListener {
+  /** The intent of a claim was found, or is gone. */
+  changed(uid: string): void;
+  /** Another process has closed or adopted the record. */
+  lost(intent: Intent): void;
+  /** An operator has discarded it. */
+  discarded(intent: Intent): void;
+  /** New intents may be begun again. */
+  drainEnded(): void;
+  /** As `JournalListener.onFenced`. */
+  fenced(error: Error): void;
+  /** `checkName` may allow the name of a volume from now on. */
+  nameFree(volumeName: string): void;
+}
+
 export class Intents {
-  /** Calls that may still create storage although nobody waits for them. */
   readonly #options: IntentsOptions;
   readonly #open = new IntentIndex();
   /** Those with calls that were given up, which the backend may not have read. */
@@ -78,61 +103,39 @@ export class Intents {
     return this.#open.list();
   }
 
-  /**
-   * Takes what the journal finds, from now on.
-   *
-   * @param changed - called with the claim's UID for each intent that was found, or went without our doing.
-   * @param lost - called with an intent whose record another process has closed or adopted.
-   * @param discarded - called with an intent that an operator has discarded.
-   * @param drainEnded - called when new intents may be begun again.
-   * @param nameFree - called with the name of a volume that `checkName` may allow from now on.
-   */
-  async load(
-    {
-      changed,
-      lost,
-      discarded,
-      drainEnded,
-      fenced,
-      nameFree,
-    }: {
-      changed: (uid: string) => void;
-      lost: (intent: Intent) => void;
-      discarded: (intent: Intent) => void;
-      drainEnded: () => void;
-      fenced: (error: Error) => void;
-      nameFree: (volumeName: string) => void;
-    },
-    signal: AbortSignal,
-  ): Promise<void> {
-    this.#open.onNameFree = nameFree;
-    const listener: JournalListener = {
+  /** Takes what the journal finds, from now on. */
+  async load(listener: IntentListener, signal: AbortSignal): Promise<void> {
+    this.#open.onNameFree = (name) => listener.nameFree(name);
+    const journalListener: JournalListener = {
       onFound: (found) => {
         this.#find(found);
-        changed(found.record.claim.uid);
+        listener.changed(found.record.claim.uid);
       },
       onGone: (uid) => {
-        const intent = this.#open.get(uid);
-        if (intent !== undefined) {
-          this.#open.remove(intent);
-          this.#mayHaveHadVolume.add(uid); // by the other process, for all that is known
-          lost(intent);
-        }
-        changed(uid);
+        const intent = this.#removed(uid);
+        if (intent !== undefined) listener.lost(intent);
+        listener.changed(uid);
       },
       onDiscarded: (uid) => {
-        const intent = this.#open.get(uid);
+        const intent = this.#removed(uid);
         if (intent === undefined) return;
-        this.#open.remove(intent);
-        this.#mayHaveHadVolume.add(uid);
-        discarded(intent);
-        changed(uid);
+        listener.discarded(intent);
+        listener.changed(uid);
       },
-      onDrainEnded: drainEnded,
+      onDrainEnded: () => listener.drainEnded(),
       onRewound: () => this.upkeep.lostHistory(),
-      onFenced: fenced,
+      onFenced: (error) => listener.fenced(error),
     };
-    await this.#options.journal.open(listener, signal);
+    await this.#options.journal.open(journalListener, signal);
+  }
+
+  /** Another process, or an operator, has closed the record of a claim, which may have had a PersistentVolume meanwhile. */
+  #removed(uid: string): Intent | undefined {
+    const intent = this.#open.get(uid);
+    if (intent === undefined) return undefined;
+    this.#open.remove(intent);
+    this.#mayHaveHadVolume.add(uid);
+    return intent;
   }
 
   #counts(): OpenRecords {
@@ -142,7 +145,7 @@ export class Intents {
     const nowMs = this.#nowMs;
     for (const intent of this.#open.list()) {
       byPhase[intent.record.phase] += 1;
-      const reason = waitReason(intent, nowMs);
+      const reason = intentWait(intent, nowMs)?.reason;
       if (reason !== undefined) waiting.set(reason, (waiting.get(reason) ?? 0) + 1);
       const createdAtMs = Date.parse(intent.record.createdAt);
       if (createdAtMs < oldestMs) oldestMs = createdAtMs;
@@ -259,9 +262,8 @@ export class Intents {
   #next(intent: Intent, event: IntentEvent): Next | undefined {
     const result = next(intent.state, event, this.#time);
     if (result === undefined) {
-      const { claim, volume } = intent.record;
       this.#options.logger.error(
-        { claim: `${claim.namespace}/${claim.name}`, volume: volume.name, state: intent.state.kind, event: event.type },
+        { ...logFields(intent.record), state: intent.state.kind, event: event.type },
         'An event that the state of a volume does not expect: a defect of this program, please report it',
       );
     }
@@ -338,9 +340,8 @@ export class Intents {
     const isKnown = this.#reported.get(intent) === reason || known?.text === text;
     this.#reported.set(intent, reason);
     if (isKnown) return;
-    const { claim, volume } = intent.record;
     const handle = knownHandle(intent.state);
-    const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, problem: text };
+    const fields = { ...logFields(intent.record), problem: text };
     if (reason === 'unproved') {
       logger.error(
         { ...fields, handle },
@@ -375,9 +376,8 @@ export class Intents {
    */
   async reopen(intent: Intent, storage: object, signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.#options;
-    const { claim, volume } = intent.record;
-    if (this.#open.get(claim.uid) !== undefined) return;
-    const fields = { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name, storage };
+    if (this.#open.get(intent.record.claim.uid) !== undefined) return;
+    const fields = { ...logFields(intent.record), storage };
     try {
       this.#open.add(intent);
       await this.onWritten(intent, { type: 'reopened' }, signal);
@@ -425,15 +425,14 @@ export class Intents {
       if (callsEndMs(calls) > nowMs) break; // those behind it end later, as a rule: thousands may close at the same time
       this.#callsOfClosed.delete(name);
     }
-    const { calls } = state.kind === 'stuck' ? state.was : state;
+    const calls = callsOf(state);
     if (callsEndMs(calls) > nowMs) this.#callsOfClosed.set(record.volume.name, { ...calls, unread: undefined });
   }
 
   #find(found: FoundIntent): void {
     const { logger, metrics, volumeLog } = this.#options;
     const { record, owner } = found;
-    const { uid, namespace, name } = record.claim;
-    const known = this.#open.get(uid);
+    const known = this.#open.get(record.claim.uid);
     const isOwn = known !== undefined && known.state.kind !== 'foreign' && known.state.kind !== 'recording';
     if (isOwn && begunOf(known.state)?.isShared !== true) return; // of another process that worked beside us
     if (known !== undefined) this.#open.remove(known);
@@ -442,14 +441,13 @@ export class Intents {
     if (!isLeftAlone(intent)) volumeLog.extend(intent.since);
     metrics.replayed();
     logger.info(
-      { claim: `${namespace}/${name}`, uid, volume: record.volume.name, phase: record.phase, owner },
+      { ...logFields(record), phase: record.phase, owner },
       'Found the record of a volume that another process was creating',
     );
   }
 
   #followUnread(intent: Intent): void {
-    const { calls } = intent.state.kind === 'stuck' ? intent.state.was : intent.state;
-    if (calls.unread === undefined) this.#unread.delete(intent);
+    if (callsOf(intent.state).unread === undefined) this.#unread.delete(intent);
     else this.#unread.add(intent);
   }
 

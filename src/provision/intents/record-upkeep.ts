@@ -7,7 +7,7 @@ import type { IntentIndex } from './intent-index.ts';
 import { quietAtMs } from './intent-state.ts';
 import { type Intent, isLeftAlone, recordOf } from './intent.ts';
 
-export interface RecordUpkeepOptions {
+interface RecordUpkeepOptions {
   open: IntentIndex;
   journal: Pick<IntentJournal, 'note' | 'renewSince'>;
   /** What happened to the PersistentVolumes. */

@@ -43,9 +43,4 @@ export class RevokeQueue {
     else this.keys.addAfter(intent.record.claim.uid, quietInMs(intent.state, this.#clock.monotonicMs()));
     return isDone;
   }
-
-  /** The backend is back: what failed is tried again within `withinMs` milliseconds. */
-  retrySoon(withinMs: number): void {
-    this.keys.retrySoon(withinMs);
-  }
 }

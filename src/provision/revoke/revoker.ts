@@ -20,7 +20,7 @@ import {
   revocableAtMs,
   type Revoking,
 } from '../intents/intent-state.ts';
-import { type Intent, type WaitReason, waitReason } from '../intents/intent.ts';
+import { type Intent, intentWait, logFields, type WaitReason } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../objects.ts';
 import type { Environment } from '../provision-controller-options.ts';
@@ -73,31 +73,36 @@ export class Revoker {
    */
   async run({ stop, abort, claimWorkers }: Required<RunOptions> & { claimWorkers: number }): Promise<void> {
     const { queue, clock, logger } = this.#options;
-    const count = maxWorkers;
     this.#slots = new Slots(Math.ceil(claimWorkers / 2));
-    const sync = (uid: string, signal: AbortSignal): Promise<void> => this.#sync(uid, signal);
-    const rest = {
+    await runWorkers({
+      queue: queue.keys,
+      count: maxWorkers,
+      sync: (uid, signal) => this.#sync(uid, signal),
+      describe: (uid) => this.#describe(uid),
+      what: 'volume to revoke',
       failureThreshold: 0,
       timeoutMs: 0,
-      what: 'volume to revoke',
-      describe: (uid: string) => this.#describe(uid),
-    };
-    await runWorkers({ queue: queue.keys, count, sync, stop, abort, clock, logger, ...rest });
+      stop,
+      abort,
+      clock,
+      logger,
+    });
   }
 
   #describe(uid: string): object {
     const intent = this.#options.intents.get(uid);
-    return intent === undefined ? { uid } : this.#named(intent);
+    return intent === undefined ? { uid } : logFields(intent.record);
   }
 
   /** @throws for another attempt later. */
   async #sync(uid: string, signal: AbortSignal): Promise<void> {
-    const { intents } = this.#options;
+    const { intents, queue, claimQueue, store } = this.#options;
     const intent = intents.get(uid);
     if (intent === undefined) return;
     const { state } = intent;
     if (state.kind === 'saved') {
-      this.#closeSaved(intent);
+      // the PersistentVolume may have disappeared meanwhile, such as when an older etcd was restored
+      if (queue.closeNowOrAfterLateCalls(intent)) claimQueue.addAfter(uid, 0);
       return;
     }
     if (state.kind === 'stuck' && isUndone(state.was)) intents.on(intent, { type: 'unwanted' });
@@ -106,10 +111,11 @@ export class Revoker {
       await this.#close(intent, signal);
       return;
     }
-    intents.checkName(uid, intent.record.volume.name);
+    const { name } = intent.record.volume;
+    intents.checkName(uid, name);
     // before any wait: the volume of a claim that is gone must not be saved meanwhile
-    if (await this.#wasSaved(intent)) {
-      if (this.#options.queue.closeNowOrAfterLateCalls(intent)) await this.#close(intent, signal);
+    if (store.isUnsaved(name) && (await store.abandon(name)) === 'saved') {
+      if (queue.closeNowOrAfterLateCalls(intent)) await this.#close(intent, signal);
       return;
     }
     if (await this.#leaveToVolume(intent, signal)) return;
@@ -121,12 +127,6 @@ export class Revoker {
     } finally {
       intents.on(intent, { type: 'work-ended' });
     }
-  }
-
-  #closeSaved(intent: Intent): void {
-    const { claimQueue } = this.#options;
-    if (!this.#options.queue.closeNowOrAfterLateCalls(intent)) return; // woken early, such as by the return of the backend
-    claimQueue.addAfter(intent.record.claim.uid, 0); // the PersistentVolume may have disappeared meanwhile, such as when an older etcd was restored
   }
 
   /**
@@ -183,22 +183,14 @@ export class Revoker {
   /** Logs when storage is deleted, and why that waits; once, however often the backend comes back meanwhile. */
   #logWait(intent: Intent, waitMs: number): void {
     const { maxCallMs, clock, logger } = this.#options;
-    const reason = waitReason(intent, clock.monotonicMs());
+    const reason = intentWait(intent, clock.monotonicMs())?.reason;
     if (this.#logged.has(intent) && this.#logged.get(intent) === reason) return;
     this.#logged.set(intent, reason);
     const times = { afterSeconds: Math.ceil(waitMs / 1000), maxCallSeconds: maxCallMs / 1000 };
     logger.info(
-      { ...this.#named(intent), reason, ...times },
+      { ...logFields(intent.record), reason, ...times },
       'Storage that no claim wants is deleted once no call or save that was sent can still be carried out',
     );
-  }
-
-  /** Ends the attempts to save the volume. @returns whether one has succeeded. */
-  async #wasSaved(intent: Intent): Promise<boolean> {
-    const { store } = this.#options;
-    const { name } = intent.record.volume;
-    if (!store.isUnsaved(name)) return false;
-    return (await store.abandon(name)) === 'saved';
   }
 
   async #revoke(intent: Intent, signal: AbortSignal): Promise<void> {
@@ -233,7 +225,7 @@ export class Revoker {
     }
     if (isBeingDeleted(intent.state)) {
       metrics.revoked();
-      logger.info(this.#named(intent), 'Deleted the storage of a volume that no claim wants');
+      logger.info(logFields(intent.record), 'Deleted the storage of a volume that no claim wants');
     }
     await this.#closeOrGoOn(intent, signal);
   }
@@ -356,7 +348,7 @@ export class Revoker {
         break;
       case 'has-storage':
         logger.warn(
-          { ...this.#named(intent), err: error },
+          { ...logFields(intent.record), err: error },
           'The storage is not deleted: a PersistentVolume refers to it',
         );
         await this.#close(intent, signal);
@@ -404,7 +396,7 @@ export class Revoker {
     }
     if (present === undefined) {
       const fields = {
-        ...this.#named(intent),
+        ...logFields(intent.record),
         storage: [...volume.storageKeys],
         policy: volume.policy,
         phase: volume.phase,
@@ -456,10 +448,6 @@ export class Revoker {
     await provisioner.release?.(intent.record.plan, { signal });
     await intents.closeNow(intent, signal);
     claimQueue.addAfter(intent.record.claim.uid, 0);
-  }
-
-  #named({ record: { claim, volume } }: Intent): object {
-    return { claim: `${claim.namespace}/${claim.name}`, uid: claim.uid, volume: volume.name };
   }
 }
 

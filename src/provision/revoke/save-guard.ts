@@ -48,12 +48,12 @@ export class SaveGuard implements SaveHooks {
     const intent = this.#intentOf(volume);
     if (intent === undefined) return this.#findSaved(volume, 'its record was closed meanwhile', signal);
     if (!mayBeSaved(intent.state)) return { intent, permit: undefined };
-    const { clock } = this.#options;
+    const { clock, guard } = this.#options;
     const beganAt = momentOf(clock);
-    const wish = await this.#wish(intent, signal);
+    const wish = await guard.wish(intent.record, signal);
     if (wish === 'has-it') return this.#findSaved(volume, 'its claim was bound to it, and it was removed', signal);
     checkWanted(wish, volume);
-    const read = async (): Promise<void> => checkWanted(await this.#wish(intent, signal), volume);
+    const read = async (): Promise<void> => checkWanted(await guard.wish(intent.record, signal), volume);
     return { intent, permit: new LiveReadPermit({ clock, beganAt, read }) };
   }
 
@@ -84,10 +84,6 @@ export class SaveGuard implements SaveHooks {
   taken(volume: PersistentVolume): void {
     const intent = this.#intentOf(volume);
     if (intent !== undefined) this.#options.intents.setNameTaken(intent, true);
-  }
-
-  #wish({ record }: Intent, signal: AbortSignal): Promise<ClaimWish> {
-    return this.#options.guard.wish(record, signal);
   }
 
   /** Finds a volume that only an earlier request can have saved. */
