@@ -179,7 +179,7 @@ async function add(to: MoveOptions['to'], entry: JournalEntry): Promise<void> {
     const outcome = await editShard(storage, shard, ({ entries }) => {
       if (sizeOf(entries) + entry.bytes + shared > maxShardBytes) return false;
       for (const [key, text] of entry.shared) entries.set(key, text);
-      entries.set(entry.key, entry.text);
+      entries.set(entry.uid, entry.text);
       return true;
     });
     if (outcome === 'written') return;

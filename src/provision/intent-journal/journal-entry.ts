@@ -3,9 +3,8 @@ import type { Cut, PlanReader, PlanWriter } from './plan-text.ts';
 
 /** A record as it is stored. Never changed, only replaced. */
 export interface JournalEntry {
-  /** Of the claim. */
+  /** Of the claim; the key of the entry. */
   readonly uid: string;
-  readonly key: string;
   /** JSON of the entry. */
   readonly text: string;
   /** The values that the record shares with others, as they are stored, by key. */
@@ -21,7 +20,7 @@ export interface JournalEntry {
   readonly since: string;
   /** Why nothing may be deleted because of it; empty: deletion is allowed. */
   readonly reportOnly: string;
-  /** Of key and text, shared values not included. */
+  /** Of UID and text, shared values not included. */
   readonly bytes: number;
 }
 
@@ -40,12 +39,7 @@ interface StoredEntry {
 /** A key that is allowed in annotations, apart from the keys that are no records. */
 const plainKey = /^(?!sha)[A-Za-z0-9][-A-Za-z0-9_.]{0,61}[A-Za-z0-9]$/;
 
-/** Key of a claim's record, without a prefix. @throws {TypeError} for a UID that cannot be one. */
-function entryKey(uid: string): string {
-  if (!plainKey.test(uid)) throw new TypeError(`the claim's UID cannot be the key of a record: ${JSON.stringify(uid)}`);
-  return uid;
-}
-
+/** @throws {TypeError} for a claim whose UID cannot be a key. */
 export function entryOf(
   record: IntentRecord,
   options: { writer: string; renewedAt: string; reportOnly: string; plans: PlanWriter },
@@ -67,14 +61,8 @@ export function withHead(old: JournalEntry, changes: Partial<Head>): JournalEntr
   if (headOf(changed) === head) return old;
   const isRenewed = changed.writer === old.writer && changed.reportOnly === old.reportOnly;
   if (isRenewed && old.text.startsWith(head)) return entry({ ...changed, body: old.text.slice(head.length) });
-  const {
-    writer: _writer,
-    renewedAt: _renewedAt,
-    since: _since,
-    reportOnly: _reportOnly,
-    ...rest
-  } = JSON.parse(old.text) as StoredEntry;
-  return entry({ ...changed, body: JSON.stringify(rest).slice(1) });
+  const { shared, record } = JSON.parse(old.text) as StoredEntry;
+  return entry({ ...changed, body: JSON.stringify({ shared, record }).slice(1) });
 }
 
 /**
@@ -94,22 +82,9 @@ export function parseEntry(
   const isWhole = isRecord(record) && areTexts && !Number.isNaN(Date.parse(renewedAt));
   if (uid !== key || !isWhole) throw new Error('it is not a record');
   const used = new Map(cuts.map(([, each]) => [each, shared.get(each) ?? '']));
-  const bytes = key.length + Buffer.byteLength(text);
   const { phase, volume } = record;
   const { provisioner } = volume;
-  return {
-    uid,
-    key: entryKey(uid),
-    text,
-    shared: used,
-    phase,
-    provisioner,
-    writer,
-    renewedAt,
-    since,
-    reportOnly,
-    bytes,
-  };
+  return stored({ uid, text, shared: used, phase, provisioner, writer, renewedAt, since, reportOnly });
 }
 
 /** The record of an entry that was written or read before. */
@@ -147,11 +122,14 @@ function parsed(text: string, shared: ReadonlyMap<string, string>, plans: PlanRe
   return stored;
 }
 
-function entry(parts: Omit<JournalEntry, 'key' | 'text' | 'bytes'> & { body: string }): JournalEntry {
-  const { body, ...rest } = parts;
-  const key = entryKey(rest.uid);
-  const text = headOf(rest) + body;
-  return { ...rest, key, text, bytes: key.length + Buffer.byteLength(text) };
+function entry({ body, ...rest }: Omit<JournalEntry, 'text' | 'bytes'> & { body: string }): JournalEntry {
+  return stored({ ...rest, text: headOf(rest) + body });
+}
+
+function stored(parts: Omit<JournalEntry, 'bytes'>): JournalEntry {
+  const { uid, text } = parts;
+  if (!plainKey.test(uid)) throw new TypeError(`the claim's UID cannot be the key of a record: ${JSON.stringify(uid)}`);
+  return { ...parts, bytes: uid.length + Buffer.byteLength(text) };
 }
 
 /** How the text of an entry begins. */
@@ -197,7 +175,7 @@ export class HeldEntries {
   /** Keys and texts of all, the shared values first. */
   *texts(): Iterable<[string, string]> {
     for (const [key, { text }] of this.#shared) yield [key, text];
-    for (const { key, text } of this.#entries.values()) yield [key, text];
+    for (const { uid, text } of this.#entries.values()) yield [uid, text];
   }
 
   #addShared(key: string, text: string): void {

@@ -160,11 +160,9 @@ export function parseShard(
   if (otherFormat !== undefined) return { otherFormat };
   const damage = problem === undefined ? undefined : { text: text ?? '', problem };
   const shared = new Map([...object.entries].filter(([key]) => key.startsWith('shared-')));
-  const [records, ofOtherProvisioners, unreadable] = [
-    new Map<string, JournalEntry>(),
-    new Map<string, JournalEntry>(),
-    new Map<string, string>(),
-  ];
+  const records = new Map<string, JournalEntry>();
+  const ofOtherProvisioners = new Map<string, JournalEntry>();
+  const unreadable = new Map<string, string>();
   const plans = new PlanReader();
   const reason = shardReportOnly(header, object.uid);
   for (const [key, entryText] of object.entries) {
@@ -196,8 +194,8 @@ function keptOf(
   shared: ReadonlyMap<string, string>,
 ): Map<string, string> {
   const kept = new Map(unreadable.size === 0 ? [] : [...unreadable, ...shared]); // it may need any shared value
-  for (const { key, text, shared: used } of ofOtherProvisioners.values()) {
-    kept.set(key, text);
+  for (const { uid, text, shared: used } of ofOtherProvisioners.values()) {
+    kept.set(uid, text);
     for (const [sharedKey, value] of used) kept.set(sharedKey, value);
   }
   return kept;

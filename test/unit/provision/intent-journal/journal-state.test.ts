@@ -8,7 +8,7 @@ import { ShardState } from '../../../../src/provision/intent-journal/shard.ts';
 function entry(uid: string, bytes: number, shared: Record<string, number> = {}): JournalEntry {
   const texts = Object.entries(shared).map(([key, length]) => [key, 'x'.repeat(length)] as const);
   const rest = { phase: 'create', provisioner: 'drv', writer: 'w', renewedAt: '', since: '', reportOnly: '' } as const;
-  return { uid, key: uid, text: '', shared: new Map(texts), bytes, ...rest };
+  return { uid, text: '', shared: new Map(texts), bytes, ...rest };
 }
 
 function shard(index: number, bytes: number[], { busy = false } = {}): ShardState {
