@@ -14,7 +14,8 @@ import {
   type Protection,
 } from './intent-journal.ts';
 import { entryOf, type JournalEntry, withHead } from './journal-entry.ts';
-import { type ClusterJournalOptions, settled, WriterStatus } from './journal-parts.ts';
+import { noJournalMetrics } from './journal-metrics.ts';
+import { type ClusterJournalOptions, type JournalOptions, settled, WriterStatus } from './journal-parts.ts';
 import { JournalRun } from './journal-run.ts';
 import { JournalState, loneBytes, maxShardBytes } from './journal-state.ts';
 import { PlanWriter } from './plan-text.ts';
@@ -27,12 +28,14 @@ import { WriteQueue } from './write-queue.ts';
 
 /** Records in Leases `<lock name>-journal-<n>`, written in groups. */
 export function clusterJournal(options: ClusterJournalOptions): IntentJournal {
-  return new ClusterJournal(options);
+  const { roundMs = 10_000, adoptAfterMs = 30_000, groupMs = 40 } = options;
+  const { writer = randomUUID(), isFormer = () => false, metrics = noJournalMetrics } = options;
+  return new ClusterJournal({ ...options, roundMs, adoptAfterMs, groupMs, writer, isFormer, metrics });
 }
 
 class ClusterJournal implements IntentJournal {
   readonly permit: WriterPermit | undefined;
-  readonly #options: ClusterJournalOptions;
+  readonly #options: JournalOptions;
   /** This process. */
   readonly #me: string;
   readonly #state = new JournalState();
@@ -41,8 +44,8 @@ class ClusterJournal implements IntentJournal {
   readonly #run: JournalRun;
   readonly #plans = new PlanWriter();
 
-  constructor(journal: ClusterJournalOptions) {
-    const { writer: me = randomUUID(), exclusive } = journal;
+  constructor(journal: JournalOptions) {
+    const { writer: me, exclusive } = journal;
     const state = this.#state;
     const status = new WriterStatus({ journal, state });
     const storage = new ShardStorage({ ...journal, signal: status.requestSignal });
@@ -146,7 +149,7 @@ class ClusterJournal implements IntentJournal {
 
   #reportOversize({ claim }: IntentRecord, entry: JournalEntry): Protection {
     const { logger, metrics } = this.#options;
-    metrics?.reported('too-large');
+    metrics.reported('too-large');
     logger.error(
       { claim: `${claim.namespace}/${claim.name}`, bytes: loneBytes(entry), maxBytes: maxShardBytes },
       'The record of a volume is too large for the intent journal: a crash while it is being created may leak it',

@@ -23,10 +23,8 @@ export interface ClusterJournalOptions {
   clock: Clock;
   logger: Logger;
   metrics?: Pick<JournalMetrics, 'written' | 'isProtected' | 'reported' | 'size'> | undefined;
-  /** How often this process shows that it is alive while it has open records, in milliseconds. Default 10,000. */
-  renewMs?: number;
-  /** How often records of other processes are read, in milliseconds. Default 10,000. */
-  pollMs?: number;
+  /** How often this process shows that it is alive while it has open records, and reads those of others, in milliseconds. Default 10,000. */
+  roundMs?: number;
   /** Records of a process that was silent for so long are taken over, in milliseconds. Default 30,000. */
   adoptAfterMs?: number;
   /** Pause between writes under load, in milliseconds, up to five times as long for few records. Default 40. */
@@ -40,10 +38,15 @@ export interface ClusterJournalOptions {
   isFormer?: ((writer: string) => boolean) | undefined;
 }
 
+/** The same with the defaults of what was left out. */
+export type JournalOptions = {
+  readonly [Name in keyof ClusterJournalOptions]-?: NonNullable<ClusterJournalOptions[Name]>;
+};
+
 /** What the writer, the reader and the other parts of a journal share. None of it refers to them. */
 export interface JournalParts {
-  journal: ClusterJournalOptions;
-  /** This process. */
+  journal: JournalOptions;
+  /** This process: the `writer` of the options. */
   me: string;
   state: JournalState;
   status: WriterStatus;
@@ -58,7 +61,7 @@ const retryMs = 60_000;
 export class WriterStatus {
   /** Aborts once nothing can be sent any more: the client is fenced, or `requestSignal` aborted. */
   readonly fencedOrEnded: AbortSignal;
-  readonly #options: { journal: ClusterJournalOptions; state: JournalState };
+  readonly #options: Pick<JournalParts, 'journal' | 'state'>;
   readonly #requests = new AbortController();
   #isRunning = false;
   #refusal: Error | undefined;
@@ -66,7 +69,7 @@ export class WriterStatus {
   #endedBy: Error | undefined;
   #listener: Pick<JournalListener, 'onFenced'> | undefined;
 
-  constructor(options: { journal: ClusterJournalOptions; state: JournalState }) {
+  constructor(options: Pick<JournalParts, 'journal' | 'state'>) {
     this.#options = options;
     this.fencedOrEnded = AbortSignal.any([options.journal.client.fenced, this.#requests.signal]);
   }
@@ -112,7 +115,7 @@ export class WriterStatus {
   /** It can be written, as a write has shown: logged and counted when that changes. */
   restore(): void {
     const { logger, metrics } = this.#options.journal;
-    metrics?.isProtected(true);
+    metrics.isProtected(true);
     if (this.#refusal === undefined) return;
     this.#refusal = undefined;
     logger.info({}, 'The intent journal can be written again');
@@ -130,7 +133,7 @@ export class WriterStatus {
     this.#refusal = error;
     for (const waiter of state.takeWaiters()) waiter.resolve('unprotected');
     if (!isNew) return;
-    metrics?.isProtected(false);
+    metrics.isProtected(false);
     logger.error(
       { namespace, journal: `${lockName}-journal-0`, err: error, ...(addRule !== undefined && { addRule }) },
       'The intent journal cannot be written: a crash may leak volumes until this is fixed; no restart is needed',

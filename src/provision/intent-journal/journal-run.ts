@@ -46,11 +46,11 @@ export class JournalRun {
 
   async run(signal: AbortSignal): Promise<void> {
     const { journal, status, queue } = this.#options;
-    const { clock, renewMs = 10_000, pollMs = 10_000 } = journal;
+    const { clock, roundMs } = journal;
     using _ending = status.endsWith(signal);
     for (;;) {
       try {
-        await clock.sleep(Math.min(renewMs, pollMs), { signal });
+        await clock.sleep(roundMs, { signal });
       } catch {
         return;
       }
@@ -147,12 +147,12 @@ export class JournalRun {
   /** One round of the periodic work. */
   async #maintain(): Promise<void> {
     const { journal, me, state, heartbeats, changes } = this.#options;
-    const { clock, exclusive, adoptAfterMs = 30_000, pollMs = 10_000 } = journal;
+    const { clock, exclusive, adoptAfterMs, roundMs } = journal;
     const nowMs = this.#nowMs;
     const entries = state.entries();
     const isForeign = entries.some(({ writer }) => writer !== me);
     const isAlone = exclusive && !isForeign && !state.isDraining && !entries.some(isStuck);
-    const everyMs = isForeign || state.isDraining ? pollMs : slowPollMs;
+    const everyMs = isForeign || state.isDraining ? roundMs : slowPollMs;
     if (nowMs - this.#polledAtMs >= everyMs) await this.#poll(isAlone, nowMs);
     changes.adoptSilent(exclusive ? Infinity : this.#nowMs - adoptAfterMs);
     if (!exclusive && entries.some(({ writer }) => writer === me)) {

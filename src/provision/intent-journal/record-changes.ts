@@ -40,7 +40,7 @@ export class RecordChanges {
   /** A shard in another format was read. */
   onOtherFormat(number: number, { otherFormat }: OtherFormat): void {
     const { journal, storage } = this.#options;
-    journal.metrics?.reported('unreadable');
+    journal.metrics.reported('unreadable');
     journal.logger.error(
       { lease: storage.leaseOf(number), format: otherFormat, ownFormat: journalFormat },
       'A Lease of the intent journal is in the format of another version and left alone: drain it with that version, and delete it',
@@ -117,7 +117,7 @@ export class RecordChanges {
     const { uid } = entry;
     if (!this.#options.state.tryHome(shard, uid)) return; // another shard has a record of the claim; this one counts once that is closed
     const { exclusive, isFormer } = this.#options.journal;
-    if (exclusive || isFormer?.(entry.writer) === true) this.#adopt(shard, entry);
+    if (exclusive || isFormer(entry.writer)) this.#adopt(shard, entry);
     else if (!this.#known.has(uid)) {
       this.#known.add(uid);
       this.#dropOvertaken(uid);
@@ -198,7 +198,7 @@ export class RecordChanges {
     for (const { provisioner } of ofOtherProvisioners.values()) {
       if (this.#reported.has(provisioner)) continue;
       this.#reported.add(provisioner);
-      metrics?.reported('other-provisioner');
+      metrics.reported('other-provisioner');
       logger.warn(
         { shard: this.#options.storage.nameOf(shard.index), provisioner },
         'The intent journal also holds records of another provisioner, which are left alone',
@@ -211,7 +211,7 @@ export class RecordChanges {
     const { logger, metrics } = this.#options.journal;
     if (damage === undefined || this.#reported.has(`${index} ${damage.text}`)) return;
     this.#reported.add(`${index} ${damage.text}`);
-    metrics?.reported('unreadable');
+    metrics.reported('unreadable');
     logger.error(
       {
         lease: this.#options.storage.leaseOf(index),
@@ -231,7 +231,7 @@ export class RecordChanges {
     for (const key of unreadable.keys()) {
       if (this.#reported.has(`${name} ${key}`)) continue;
       this.#reported.add(`${name} ${key}`);
-      metrics?.reported('unreadable');
+      metrics.reported('unreadable');
       logger.error({ shard: name, key }, 'An entry of the intent journal cannot be read and is left alone');
     }
   }

@@ -193,29 +193,31 @@ export type RequestFailure = Exclude<Classified, 'forbidden' | 'unexpected'>;
  */
 export const refusalGraceMs = 3000;
 
-/** Whether this process may still write the journal, of `WriterStatus`. */
-type WriterState = Readonly<{ fencedOrEnded: AbortSignal; requestSignal: AbortSignal; hasEnded: boolean }>;
+interface RequestFailuresOptions {
+  journal: JournalLocation & { clock: Clock };
+  /** Whether this process may still write the journal, of `WriterStatus`. */
+  status: Readonly<{ fencedOrEnded: AbortSignal; requestSignal: AbortSignal; hasEnded: boolean }>;
+}
 
 /** The failures of one request that is repeated until it succeeds. */
 export class RequestFailures {
-  readonly #journal: JournalLocation & { clock: Clock };
-  readonly #status: WriterState;
+  readonly #options: RequestFailuresOptions;
   #uncertainSinceMs: number | undefined;
 
-  constructor({ journal, status }: { journal: JournalLocation & { clock: Clock }; status: WriterState }) {
-    this.#journal = journal;
-    this.#status = status;
+  constructor(options: RequestFailuresOptions) {
+    this.#options = options;
   }
 
   /** What a failure means: one that is forbidden or unexpected is refused once that is certain, and transient until then. */
   async classify(error: unknown): Promise<RequestFailure> {
-    if (this.#status.fencedOrEnded.aborted || this.#status.hasEnded) return 'ended'; // whatever it is, the next try would end, too
+    const { journal, status } = this.#options;
+    if (status.fencedOrEnded.aborted || status.hasEnded) return 'ended'; // whatever it is, the next try would end, too
     const failure = classifyFailure(error);
     if (failure !== 'forbidden' && failure !== 'unexpected') {
       this.#uncertainSinceMs = undefined;
       return failure;
     }
-    const nowMs = this.#journal.clock.monotonicMs();
+    const nowMs = journal.clock.monotonicMs();
     this.#uncertainSinceMs ??= nowMs;
     const isOver = nowMs - this.#uncertainSinceMs >= refusalGraceMs;
     return isOver || (failure === 'forbidden' && (await this.#isDenied())) ? 'refused' : 'transient';
@@ -226,14 +228,12 @@ export class RequestFailures {
    * roles yet, forbids the question as well. False also where nobody knows, as the question is refused or not served.
    */
   async #isDenied(): Promise<boolean> {
-    const { client, namespace } = this.#journal;
+    const { journal, status } = this.#options;
+    const { client, namespace } = journal;
     const { verbs = [] } = journalLeases;
-    const about = { namespace, name: new ShardStorage(this.#journal).nameOf(0), verbs };
+    const about = { namespace, name: new ShardStorage(journal).nameOf(0), verbs };
     try {
-      return !(await mayUse(client, journalLeases, about, {
-        optional: 'reported',
-        signal: this.#status.requestSignal,
-      }));
+      return !(await mayUse(client, journalLeases, about, { optional: 'reported', signal: status.requestSignal }));
     } catch {
       return false;
     }

@@ -100,8 +100,8 @@ export class ShardWriter {
     const nowMs = clock.monotonicMs();
     shard.answered(nowMs);
     ownWrites?.add(shard, sentAt);
-    metrics?.written((nowMs - sentAt.monotonicMs) / 1000, bytes);
-    metrics?.size(state.all().reduce((sum, each) => sum + (each.object === undefined ? 0 : each.bytes), 0));
+    metrics.written((nowMs - sentAt.monotonicMs) / 1000, bytes);
+    metrics.size(state.all().reduce((sum, each) => sum + (each.object === undefined ? 0 : each.bytes), 0));
   }
 
   /** @throws when another process has written the first shard: this one does not hold the journal any more. */
@@ -133,7 +133,7 @@ export class ShardWriter {
   /** Fields of the header that only the first shard has. */
   #rootFields(shard: Shard): Partial<ShardHeader> {
     const { journal, me, state, heartbeats } = this.#options;
-    const { exclusive, clock, adoptAfterMs = 30_000 } = journal;
+    const { exclusive, clock, adoptAfterMs } = journal;
     if (!state.isRoot(shard)) return {};
     const shards = state.count;
     if (exclusive) return { shards };

@@ -28,7 +28,7 @@ export class WriteQueue {
 
   constructor(options: WriteQueueOptions) {
     this.#options = options;
-    this.#pace = new GroupPace(options.journal.groupMs ?? 40);
+    this.#pace = new GroupPace(options.journal.groupMs);
   }
 
   /** A record is to be written. */

@@ -23,7 +23,7 @@ interface Scene extends AsyncDisposable {
 /** The sidecar of driver `drv.example.com`, and an operator. */
 async function scene(options: Parameters<Rig['open']>[0] = {}): Promise<Scene> {
   const cluster = await Rig.start();
-  const sidecar = await cluster.open({ lockName: 'drv-example-com', renewMs: 50, pollMs: 50, ...options });
+  const sidecar = await cluster.open({ lockName: 'drv-example-com', roundMs: 50, ...options });
   return {
     cluster,
     sidecar,
@@ -278,7 +278,7 @@ describe('csi-provisioner journal adopt', () => {
       lockName: 'drv-example-com.n1',
       writer: 'other',
       exclusive: false,
-      renewMs: 5,
+      roundMs: 5,
     });
     await other.journal.put(recordOf(1), never);
     const { code, stderr } = await it.run(['adopt', '--from=ns/drv-example-com.n1', '--silence=500ms', '--yes']);

@@ -6,7 +6,7 @@ import { never, prefix, recordOf, Rig, uidOf } from './rig.ts';
 
 const hourMs = 3_600_000;
 /** Hours pass in minutes, not in tens of seconds. */
-const rare = { renewMs: 300_000, pollMs: 300_000 };
+const rare = { roundMs: 300_000 };
 
 /** The text of the n-th claim's entry. */
 function textOf(rig: Rig, n: number): string {
