@@ -7,7 +7,7 @@ import { printable } from '../base/printable.ts';
 import { eraseLine } from '../base/progress.ts';
 import { shortValue } from '../base/short-value.ts';
 import { textLogger } from '../base/text-logger.ts';
-import { durationText } from '../explain/time-text.ts';
+import { durationText } from '../explain/texts.ts';
 import { ApiError } from '../kube/client/api-error.ts';
 import { connect } from '../kube/client/connect.ts';
 import type { RequestObservation, RequestPause } from '../kube/client/request.ts';

@@ -4,9 +4,9 @@ import { nearestName } from '../base/near-name.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, persistentVolumes } from '../provision/objects.ts';
 import { refusalHolding } from './causes/refusal.ts';
+import { claimOfSet, ordinalsOf, type SetClaim, statefulSets, type Workload } from './claim-owners.ts';
 import { type ClusterEvent, events, type Namespace, namespaces, type Pod, pods, usesClaim } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
-import { withCommand } from './cure-text.ts';
 import type { CheckedStep, Finding, Holding } from './explanation.ts';
 import {
   failedBindingReason,
@@ -18,8 +18,7 @@ import {
   type RefusedObject,
   refusedPod,
 } from './refused-creations.ts';
-import { durationText } from './time-text.ts';
-import { claimOfSet, ordinalsOf, type SetClaim, statefulSets, type Workload } from './workloads.ts';
+import { durationText, withCommand } from './texts.ts';
 
 export interface AbsentFacts {
   /** The time of the API server, in milliseconds since the epoch. */

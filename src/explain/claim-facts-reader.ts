@@ -1,4 +1,5 @@
 /** Reads what is needed to explain a claim: as little as its state asks for, and what is independent at once. */
+import { quantityBytes } from '../base/quantity.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
 import { className, namesVolume, requestedProvisioner, selectedNode } from '../provision/claim-fields.ts';
 import {
@@ -6,12 +7,12 @@ import {
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumes,
+  type QuantityText,
   type SecretReference,
   selectedNodeKey,
   type StorageClass,
   storageClasses,
 } from '../provision/objects.ts';
-import { isToBeExpanded } from './causes/expansion.ts';
 import { type ClaimOwner, readOwners } from './claim-owners.ts';
 import {
   type ClusterEvent,
@@ -37,9 +38,8 @@ import {
   readHolders,
   readNodes,
 } from './pod-facts-reader.ts';
-import { type ProvisionerFacts, readProvisioner } from './provisioner-facts.ts';
+import { type ProvisionerFacts, readProvisioner, signOfLifeMs } from './provisioner-facts.ts';
 import { type History, provisioningHistory } from './provisioning-events.ts';
-import { signOfLifeMs } from './serving.ts';
 import { readAttributesClass, readSource, readUnready, type SourceFacts } from './source-facts-reader.ts';
 import { needsExisting, readStaticVolumes, type StaticVolumes } from './static-volumes.ts';
 
@@ -153,6 +153,17 @@ async function readExisting(
   if (volume?.kind === 'found' || !needsExisting(claim, storageClass)) return {};
   const withHosts = waitsForConsumer(claim, found(storageClass));
   return { staticVolumes: await readStaticVolumes(claim, { reader, withHosts }) };
+}
+
+/** Whether a bound claim requests more than it has. */
+export function isToBeExpanded(claim: PersistentVolumeClaim): boolean {
+  const { wanted, has } = sizesOf(claim);
+  return wanted !== undefined && has !== undefined && quantityBytes(wanted) > quantityBytes(has);
+}
+
+/** What a claim requests, and what it has. */
+export function sizesOf({ spec, status }: PersistentVolumeClaim): Record<'wanted' | 'has', QuantityText | undefined> {
+  return { wanted: spec.resources?.requests?.['storage'], has: status?.capacity?.['storage'] };
 }
 
 /**

@@ -1,14 +1,17 @@
 /** What holds a claim whose last attempt has failed. */
-import { type Arrival, arrival } from './after-cure.ts';
+import type { KubeObject } from '../kube/kube-object.ts';
+import { allowsSource } from '../provision/objects.ts';
 import { attempts, type FailedAttempt, withClassAge } from './attempts.ts';
 import { failureMeaning } from './causes/causes.ts';
+import { missingAnnotations } from './causes/failure.ts';
+import { snapshotProblem } from './causes/snapshot.ts';
+import { sourceName } from './causes/source.ts';
 import type { ClaimFacts } from './claim-facts-reader.ts';
-import { cureText } from './cure-text.ts';
+import { found, type Reading } from './cluster-reader.ts';
 import { driverLogText } from './driver-log.ts';
 import type { Holding } from './explanation.ts';
 import { failuresText, type Recorded } from './provisioning-events.ts';
-import { quotedError } from './quoted-error.ts';
-import { durationText } from './time-text.ts';
+import { cureText, durationText, lastChangeMs, quotedError } from './texts.ts';
 
 /** Defaults of `--retry-interval-start` and `--retry-interval-max`, in milliseconds. */
 const retryStartMs = 1000;
@@ -72,4 +75,62 @@ function nextAttempt(failed: Recorded, facts: ClaimFacts): string {
   if (nextAttemptOnce !== undefined) return `the next attempt comes once ${nextAttemptOnce}`;
   const leftMs = dueMs(failed, facts) - nowMs;
   return leftMs > 0 ? `the next attempt is due within ${durationText(leftMs + 1000)}` : 'the next attempt is due';
+}
+
+/** By how much the clocks of the provisioner's node and of the API server may differ, in milliseconds. */
+const maxSkewMs = 5000;
+
+export interface Arrival {
+  /** As in `Secret ns/key exists`. */
+  text: string;
+  /** In milliseconds since the Unix epoch. */
+  sinceMs: number;
+}
+
+/** @returns undefined where the error may still hold. */
+export function arrival({ text, atMs }: Recorded, facts: ClaimFacts): Arrival | undefined {
+  const came = arrived(text, facts);
+  return came === undefined || came.sinceMs < atMs - maxSkewMs ? undefined : came;
+}
+
+function arrived(text: string, facts: ClaimFacts): Arrival | undefined {
+  const { claim, secret, source, sourceClaim, snapshot, grants, attributesClass } = facts;
+  if (/error getting secret .* not found/s.test(text)) {
+    const { namespace = '', name = '' } = secret?.reference ?? {};
+    return madeAnew(secret?.reading, `Secret ${namespace}/${name} exists`);
+  }
+  if (/error resolving value .*invalid tokens: /s.test(text)) {
+    const keys = missingAnnotations(text);
+    const isThere = keys.length > 0 && keys.every((key) => claim.metadata.annotations?.[key] !== undefined);
+    return isThere
+      ? { text: `The claim has the annotation ${keys.join(', ')}`, sinceMs: lastChangeMs(claim) }
+      : undefined;
+  }
+  if (/volumeattributesclass.* not found/s.test(text)) {
+    return madeAnew(attributesClass, `VolumeAttributesClass ${claim.spec.volumeAttributesClassName ?? ''} exists`);
+  }
+  if (source === undefined) return undefined;
+  const name = sourceName(source);
+  if (/^accessing .* isn't allowed$/.test(bare(text))) {
+    const grant = found(grants)?.find((each) => allowsSource(each, claim.metadata.namespace ?? '', source));
+    return grant && { text: `ReferenceGrant ${grant.metadata.name} allows ${name}`, sinceMs: lastChangeMs(grant) };
+  }
+  if (/error getting (PVC|snapshot) .* not (found|installed)/s.test(text)) {
+    return madeAnew<KubeObject>(sourceClaim ?? snapshot, `${name} exists`);
+  }
+  if (/is not Ready$|not bound( or invalid)?$|must have a status of Bound|error getting snapshotcontent /.test(text)) {
+    const value = found<KubeObject>(sourceClaim ?? snapshot);
+    const isReady = value !== undefined && (snapshot === undefined || snapshotProblem(facts) === undefined);
+    return isReady ? { text: `${name} is ready`, sinceMs: lastChangeMs(value) } : undefined;
+  }
+  return undefined;
+}
+
+function bare(text: string): string {
+  return text.replace(/^failed to provision volume with StorageClass "[^"]*": /, '');
+}
+
+function madeAnew<T extends KubeObject>(reading: Reading<T> | undefined, text: string): Arrival | undefined {
+  const made = found(reading)?.metadata.creationTimestamp;
+  return typeof made !== 'string' ? undefined : { text, sinceMs: Date.parse(made) };
 }

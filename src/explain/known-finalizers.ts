@@ -1,7 +1,7 @@
 /** Finalizers of claims and volumes: who sets them, and when they are removed. docs/why.md has the same table. */
 import { shellCommand } from '../base/shell-word.ts';
 import { volumeFinalizer } from '../provision/objects.ts';
-import { lasting } from './cure-text.ts';
+import { lasting } from './texts.ts';
 
 export const claimProtection = 'kubernetes.io/pvc-protection';
 export const volumeProtection = 'kubernetes.io/pv-protection';

@@ -8,9 +8,9 @@ import {
   type StorageClass,
   storageClasses,
 } from '../provision/objects.ts';
+import { claimOfSet, type SetClaim, statefulSets, type Workload } from './claim-owners.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
-import { withCommand } from './cure-text.ts';
-import { claimOfSet, type SetClaim, statefulSets, type Workload } from './workloads.ts';
+import { withCommand } from './texts.ts';
 
 export interface OtherClasses {
   classes: Reading<StorageClass[]>;

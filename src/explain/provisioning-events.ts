@@ -8,8 +8,9 @@ import {
   waitingReason,
 } from '../provision/event-reasons.ts';
 import type { ClusterEvent } from './cluster-objects.ts';
-import { isInTree } from './provisioner-facts.ts';
-import { durationText } from './time-text.ts';
+import { found, type Reading } from './cluster-reader.ts';
+import { isInTree, signOfLifeMs } from './provisioner-facts.ts';
+import { durationText } from './texts.ts';
 
 /** Events of one reason, the newest of which counts. */
 export interface Recorded {
@@ -108,4 +109,25 @@ function firstMs(event: ClusterEvent): number {
 /** Who has recorded an event. */
 export function componentOf({ source, reportingComponent }: ClusterEvent): string {
   return source?.component || (reportingComponent ?? '');
+}
+
+/**
+ * Its newest event about a claim, as a sentence. It repeats what has not changed, at least every five minutes.
+ *
+ * @param reasons - of the events that count.
+ * @param maxAgeMs - Infinity for what it says once.
+ * @returns undefined where there is none, or it is old.
+ */
+export function binderWords(
+  events: Reading<ClusterEvent[]> | undefined,
+  reasons: readonly string[],
+  nowMs: number,
+  maxAgeMs = signOfLifeMs,
+): string | undefined {
+  const own = (found(events) ?? []).filter(
+    (event) => componentOf(event) === binder && reasons.includes(event.reason ?? ''),
+  );
+  const newest = recordedOf(own);
+  if (newest === undefined || nowMs - newest.atMs > maxAgeMs) return undefined;
+  return `kube-controller-manager ${durationText(nowMs - newest.atMs)} ago: ${newest.text.replace(/\.$/, '')}.`;
 }

@@ -3,10 +3,9 @@ import { shellCommand } from '../../base/shell-word.ts';
 import type { Attachment, ClusterNode } from '../cluster-objects.ts';
 import { found, type Reading } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
-import { lasting } from '../cure-text.ts';
 import { attacherPrefix, finalizerCure, finalizerRemoval, type HeldObject } from '../known-finalizers.ts';
 import { deletionHistory } from '../provisioning-events.ts';
-import { durationText } from '../time-text.ts';
+import { durationText, lasting } from '../texts.ts';
 import { isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
 
 /** From then on kube-controller-manager detaches also what a node that is not ready may still have mounted, in milliseconds. */

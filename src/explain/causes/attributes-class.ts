@@ -7,8 +7,7 @@ import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { isInTree } from '../provisioner-facts.ts';
-import { quotedError } from '../quoted-error.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import { durationText, lastChangeMs, quotedError } from '../texts.ts';
 import { defineCause } from './cause.ts';
 
 const missingCure = 'Create it, or recreate the claim without spec.volumeAttributesClassName';

@@ -18,7 +18,7 @@ import {
   schedulingCure,
   silentForMs,
 } from '../scheduler-words.ts';
-import { durationText } from '../time-text.ts';
+import { durationText } from '../texts.ts';
 import { checkAttributesModified, checkSourceDropped } from './attributes-class.ts';
 import { checkBound } from './claim.ts';
 import { checkExpansion } from './expansion.ts';

@@ -1,14 +1,13 @@
 /** What texts of failures and waits mean: the causes, in the order in which their texts are compared. */
 import type { ClaimFacts } from '../claim-facts-reader.ts';
-import { cureText } from '../cure-text.ts';
 import { driverLogText } from '../driver-log.ts';
 import { type MissingRight, missingRight, rightCure } from '../missing-right.ts';
+import { cureText } from '../texts.ts';
 import { attributesClass } from './attributes-class.ts';
 import type { Cause, CauseDefinition } from './cause.ts';
 import { nameTaken } from './claim.ts';
 import { classNotFound, classParameters, noClass } from './class.ts';
 import { driverError, sourceRefusal } from './driver-error.ts';
-import { selector } from './fitting-volume.ts';
 import {
   annotationCure,
   apiServer,
@@ -18,6 +17,7 @@ import {
   secretMissing,
   unsupportedSize,
 } from './failure.ts';
+import { selector } from './fitting-volume.ts';
 import { featureDisabled, grantMissing } from './grant.ts';
 import { noCapacity, noTopology, selectedNodeGone } from './pod.ts';
 import { inProgress, noProvisioner, notHandedOver, provisionerAway } from './provisioner-state.ts';

@@ -4,13 +4,13 @@ import type { KubeObject } from '../../kube/kube-object.ts';
 import { namesVolume } from '../../provision/claim-fields.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { attempts } from '../attempts.ts';
-import { binderWords } from '../binder-words.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found, type Reading } from '../cluster-reader.ts';
 import type { Finding, Holding } from '../explanation.ts';
 import { controllerLateMs, controllerManagerCure } from '../known-finalizers.ts';
+import { binderWords } from '../provisioning-events.ts';
 import { differences, volumePatch } from '../static-volumes.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import { durationText, lastChangeMs } from '../texts.ts';
 import { defineCause } from './cause.ts';
 
 /** Of a volume that was not found, or could not be read. */

@@ -2,10 +2,8 @@
 import { nearestName } from '../../base/near-name.ts';
 import { className, requestedProvisioner } from '../../provision/claim-fields.ts';
 import { betaStorageClassKey } from '../../provision/objects.ts';
-import { binderWords } from '../binder-words.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
-import { withCommand } from '../cure-text.ts';
 import type { Finding } from '../explanation.ts';
 import {
   classesText,
@@ -15,7 +13,8 @@ import {
   otherClassCure,
   recreationCommand,
 } from '../other-classes.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import { binderWords } from '../provisioning-events.ts';
+import { durationText, lastChangeMs, withCommand } from '../texts.ts';
 import { defineCause } from './cause.ts';
 
 /** The claim names no StorageClass, and none is the default. */

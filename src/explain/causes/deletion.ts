@@ -3,7 +3,6 @@ import { nameList } from '../../base/name-list.ts';
 import { shellCommand } from '../../base/shell-word.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
-import { lasting } from '../cure-text.ts';
 import type { Finding } from '../explanation.ts';
 import {
   claimProtection,
@@ -16,7 +15,7 @@ import {
   snapshotProtection,
 } from '../known-finalizers.ts';
 import { recordedOf } from '../provisioning-events.ts';
-import { durationText } from '../time-text.ts';
+import { durationText, lasting } from '../texts.ts';
 import { heldByPods, holdersOf } from './holding-pods.ts';
 import { controllerCure, snapshotProblem } from './snapshot.ts';
 

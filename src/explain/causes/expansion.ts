@@ -1,14 +1,11 @@
 /** A bound claim that requests more than it has (Kubernetes page "Persistent Volumes", "Expanding Persistent Volumes Claims"). */
-import { quantityBytes } from '../../base/quantity.ts';
 import { requestedProvisioner } from '../../provision/claim-fields.ts';
-import type { PersistentVolumeClaim } from '../../provision/objects.ts';
-import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { type ClaimFacts, isToBeExpanded, sizesOf } from '../claim-facts-reader.ts';
 import type { ResizedClaim } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Holding } from '../explanation.ts';
 import { recordedOf } from '../provisioning-events.ts';
-import { quotedError } from '../quoted-error.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import { durationText, lastChangeMs, quotedError } from '../texts.ts';
 
 /** An external-resizer that works has begun by then, in milliseconds. */
 const begunWithinMs = 60_000;
@@ -21,21 +18,11 @@ const resizerReasons = [failedReason, 'Resizing', 'FileSystemResizeRequired', 'V
 const smallerCure =
   'or request less: since Kubernetes 1.32 spec.resources.requests.storage can be lowered again, to more than status.capacity';
 
-/** Whether a bound claim requests more than it has. */
-export function isToBeExpanded(claim: PersistentVolumeClaim): boolean {
-  const [wanted, has] = sizesOf(claim);
-  return wanted !== undefined && has !== undefined && quantityBytes(wanted) > quantityBytes(has);
-}
-
-function sizesOf({ spec, status }: PersistentVolumeClaim): (string | number | undefined)[] {
-  return [spec.resources?.requests?.['storage'], status?.capacity?.['storage']];
-}
-
 /** What becomes of a request for more: the claim stays bound with what it has. */
 export function checkExpansion(facts: ClaimFacts): Holding | undefined {
   const { claim } = facts;
   if (claim.status?.phase !== 'Bound' || !isToBeExpanded(claim)) return undefined;
-  const [wanted = '', has = ''] = sizesOf(claim);
+  const { wanted = '', has = '' } = sizesOf(claim);
   const { text, cure, isLate } = hintOf(claim, facts);
   return {
     state: 'ok',

@@ -2,12 +2,12 @@
 import { nearestName } from '../../base/near-name.ts';
 import { className } from '../../provision/claim-fields.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
-import { binderWords } from '../binder-words.ts';
 import { type ClaimFacts, waitsForConsumer } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding, Holding } from '../explanation.ts';
-import { defaultClass, otherClassCure, recreation } from '../other-classes.ts';
 import { controllerLateMs, controllerManagerCure } from '../known-finalizers.ts';
+import { defaultClass, otherClassCure, recreation } from '../other-classes.ts';
+import { binderWords } from '../provisioning-events.ts';
 import {
   classOfStatic,
   type Difference,
@@ -19,7 +19,7 @@ import {
   refersTo,
   reuseCure,
 } from '../static-volumes.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import { durationText, lastChangeMs } from '../texts.ts';
 import { defineCause } from './cause.ts';
 
 /** What to do about a volume that the claim names and that does not exist. */

@@ -7,7 +7,7 @@ import { type ClusterNode, holdsClaim, type Pod } from '../cluster-objects.ts';
 import { found, type Reading } from '../cluster-reader.ts';
 import type { Holding } from '../explanation.ts';
 import { isReady } from '../node-labels.ts';
-import { durationText } from '../time-text.ts';
+import { durationText } from '../texts.ts';
 
 /** Pods in a message: more are counted. */
 const maxNamed = 5;

@@ -10,8 +10,8 @@ import { isBlockedBy, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding, Holding, Link } from '../explanation.ts';
 import { barrierOf, fitsOne, type Labels, maxNamed, termText } from '../node-labels.ts';
+import { signOfLifeMs } from '../provisioner-facts.ts';
 import { failuresText, type Recorded, recordedOf } from '../provisioning-events.ts';
-import { quotedError } from '../quoted-error.ts';
 import {
   claimIn,
   isAwaited,
@@ -21,11 +21,10 @@ import {
   schedulingCure,
   silentForMs,
 } from '../scheduler-words.ts';
-import { signOfLifeMs } from '../serving.ts';
-import { durationText } from '../time-text.ts';
-import { noRoomCure, roomFinding } from './published-capacity.ts';
+import { durationText, quotedError } from '../texts.ts';
 import { type Cause, defineCause } from './cause.ts';
 import { noRoomError } from './driver-error.ts';
+import { noRoomCure, roomFinding } from './published-capacity.ts';
 
 /** What the scheduler says of a Pod whose claim lost its node because the provisioner could not create the volume there. */
 const provisioningFailed = /provisioning failed for PVC|selectedNode annotation reset/;

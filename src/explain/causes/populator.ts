@@ -6,9 +6,8 @@ import type { ClusterEvent } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { componentOf, recordedOf } from '../provisioning-events.ts';
-import { quotedError } from '../quoted-error.ts';
 import { isClaim, isSnapshot } from '../source-facts-reader.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import { durationText, lastChangeMs, quotedError } from '../texts.ts';
 
 /** A volume populator has done something about a claim by then, in milliseconds. */
 const seenWithinMs = 5 * 60_000;

@@ -8,15 +8,13 @@ import { electionWaitingReason, notReadyReason } from '../../provision/event-rea
 import { attempts, type FailedAttempt, withClassAge } from '../attempts.ts';
 import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
-import { lasting } from '../cure-text.ts';
 import { callEndsWithinMs, driverLogText } from '../driver-log.ts';
 import type { Finding, Holding } from '../explanation.ts';
 import { controllerManagerCure } from '../known-finalizers.ts';
 import { missingRight, rightCure } from '../missing-right.ts';
-import { isInTree } from '../provisioner-facts.ts';
+import { checkServing, isInTree, leaseCure, signOfLifeMs } from '../provisioner-facts.ts';
 import { type Recorded, recordedOf } from '../provisioning-events.ts';
-import { checkServing, leaseCure, signOfLifeMs } from '../serving.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import { durationText, lastChangeMs, lasting } from '../texts.ts';
 import { defineCause } from './cause.ts';
 
 /** Drivers in a message: more are counted. */

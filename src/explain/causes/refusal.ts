@@ -2,15 +2,13 @@
 import { formatQuantity, parseQuantity } from '../../base/quantity.ts';
 import type { PersistentVolumeClaim, QuantityText } from '../../provision/objects.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
-import type { ClaimOwner } from '../claim-owners.ts';
+import { claimOfSet, type ClaimOwner, ordinalsOf, type Workload } from '../claim-owners.ts';
 import { found } from '../cluster-reader.ts';
-import { withCommand } from '../cure-text.ts';
 import type { Finding, Holding } from '../explanation.ts';
 import { missingRight, rightCure } from '../missing-right.ts';
 import { failuresText } from '../provisioning-events.ts';
 import { amounts, type Needed, type RefusedObject } from '../refused-creations.ts';
-import { durationText } from '../time-text.ts';
-import { claimOfSet, ordinalsOf, type Workload } from '../workloads.ts';
+import { durationText, withCommand } from '../texts.ts';
 
 /** Who is refused what. */
 export interface RefusedCreation {

@@ -10,9 +10,8 @@ import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
 import type { Snapshot, SnapshotContent } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Link } from '../explanation.ts';
-import { quotedError } from '../quoted-error.ts';
 import { contentName } from '../source-facts-reader.ts';
-import { durationText, lastChangeMs } from '../time-text.ts';
+import { durationText, lastChangeMs, quotedError } from '../texts.ts';
 
 /** Why a source cannot be used, after its name. */
 export interface SourceProblem {

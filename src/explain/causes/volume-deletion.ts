@@ -9,14 +9,13 @@ import {
 } from '../../provision/event-reasons.ts';
 import {
   migratedToKey,
+  type PersistentVolume,
   type PersistentVolumeClaim,
   provisionedByKey,
   volumeFinalizer,
 } from '../../provision/objects.ts';
 import { contradictionOf, contradictionText, isForeignToDriver, isLeftUndone } from '../../provision/volume-fields.ts';
-import { claimName } from '../claim-name.ts';
 import { found } from '../cluster-reader.ts';
-import { cureText, type LastingCure } from '../cure-text.ts';
 import { driverLogText } from '../driver-log.ts';
 import type { Finding, Holding, Link } from '../explanation.ts';
 import {
@@ -27,12 +26,10 @@ import {
   heldFor,
   volumeProtection,
 } from '../known-finalizers.ts';
-import { isInTree } from '../provisioner-facts.ts';
+import { checkServing, isInTree } from '../provisioner-facts.ts';
 import { deletionHistory, failuresText, type Recorded } from '../provisioning-events.ts';
-import { quotedError } from '../quoted-error.ts';
-import { checkServing } from '../serving.ts';
 import { freeCommand, reuseCure, volumePatch } from '../static-volumes.ts';
-import { durationText } from '../time-text.ts';
+import { cureText, durationText, type LastingCure, quotedError } from '../texts.ts';
 import { deleterOf, isToBeDeleted, stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
 import { vagueErrors } from './driver-error.ts';
@@ -531,4 +528,9 @@ export function checkUnattempted(facts: VolumeFacts): Finding | undefined {
       ? 'Check that the provisioner runs (it has no Lease that would show it), then see its log'
       : 'See the log of the provisioner: it may have very many volumes to delete, or not take this one for its own',
   };
+}
+
+/** The claim that a volume is for, as `NAMESPACE/NAME`. */
+export function claimName({ spec }: PersistentVolume): string {
+  return `${spec.claimRef?.namespace ?? ''}/${spec.claimRef?.name ?? ''}`;
 }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failureMeaning } from '../../../src/explain/causes/causes.ts';
 import { deletionMeaning } from '../../../src/explain/causes/volume-deletion.ts';
-import { cureText } from '../../../src/explain/cure-text.ts';
 import type { ClaimFacts } from '../../../src/explain/claim-facts-reader.ts';
+import { cureText } from '../../../src/explain/texts.ts';
 
 const log = 'See the log of the driver';
 const cureOf = (text: string, isLate = true): string => cureText(failureMeaning(text), { isLate, log });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { quotedError } from '../../../src/explain/quoted-error.ts';
+import { quotedError } from '../../../src/explain/texts.ts';
 
 describe('an error in an explanation', () => {
   test('is quoted whole where it is short, on one line', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { durationText, lastChangeMs } from '../../../src/explain/time-text.ts';
+import { durationText, lastChangeMs } from '../../../src/explain/texts.ts';
 
 const second = 1000;
 

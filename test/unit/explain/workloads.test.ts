@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { claimOfSet, wantsPods, type Workload, wouldUseClaim } from '../../../src/explain/workloads.ts';
+import { claimOfSet, wantsPods, type Workload, wouldUseClaim } from '../../../src/explain/claim-owners.ts';
 
 const set = (spec: Workload['spec'] = {}): Workload => ({
   kind: 'StatefulSet',
