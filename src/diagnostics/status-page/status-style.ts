@@ -66,7 +66,7 @@ details summary { cursor: pointer; }
 .hour figure { margin: 0; min-width: 0; }
 .hour figcaption { color: var(--muted); }
 .hour figcaption b { color: var(--text); font-size: 1.25rem; font-variant-numeric: tabular-nums; }
-.hour figcaption small { color: var(--muted); font-size: 0.8125rem; }
+.hour figcaption small { display: block; color: var(--muted); font-size: 0.8125rem; }
 .hour .plot { display: grid; grid-template-columns: max-content 1fr; gap: 0.4rem; }
 .hour .scale { display: flex; flex-direction: column; justify-content: space-between; margin: 0; text-align: right; min-width: 1.6rem;
   color: var(--muted); font-size: 0.75rem; line-height: 1; font-variant-numeric: tabular-nums; }
@@ -106,6 +106,7 @@ td b { font-weight: 600; }
   table:not(.claims, .released) { font-size: 0.8125rem; }
   table:not(.claims, .released) .n { white-space: normal; padding-left: 0.3rem; }
   table:not(.claims, .released) thead th { font-size: 0.75rem; }
+  #requests tbody th { overflow-wrap: anywhere; }
   :is(.claims, .released) thead { position: absolute; clip-path: inset(50%); }
   :is(.claims, .released) tbody tr { display: grid; grid-template-columns: 1fr 1fr; padding: 0.4rem 0; border-bottom: 1px solid var(--line); }
   :is(.claims, .released) tbody :is(th, td) { border: 0; padding: 0.05rem 0; }

@@ -340,6 +340,16 @@ describe('the status page in Chromium', { skip }, () => {
     const box = (await page.locator('figure.made svg').boundingBox()) ?? assert.fail('no chart');
     const note = page.locator('figure.made small');
     const unit = await note.textContent();
+    const tops = await evaluate<number[]>(
+      `[...document.querySelectorAll('.hour svg')].map((chart) => chart.getBoundingClientRect().top)`,
+    );
+    assert.equal(new Set(tops).size, 1, 'the charts stand on one line');
+    const left = async (part: string): Promise<number | undefined> => (await page.locator(part).boundingBox())?.x;
+    assert.equal(
+      await left('figure.made small'),
+      await left('figure.made'),
+      'the unit stands above the axis, apart from the total',
+    );
     await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2);
     await eventually(async () => assert.match((await note.textContent()) ?? '', /^09:30 UTC: \d+ volumes a minute$/));
     await page.mouse.move(5, 5);
@@ -390,6 +400,7 @@ describe('the status page in Chromium', { skip }, () => {
     for (const width of [390, 360]) {
       await page.setViewportSize({ width, height: 740 });
       await page.goto(url);
+      await page.click('#requests summary');
       assert.equal(await evaluate('document.documentElement.scrollWidth'), width);
       assert.deepEqual(await evaluate(tooWide), []);
     }

@@ -150,6 +150,7 @@ export function statusReport(claims: readonly ReportedClaim[], changes: Partial<
       { name: 'CreateVolume', count: 412, failed: busy ? 23 : 0, medianSeconds: 0.182, p95Seconds: 9.98 },
       { name: 'create persistentvolumes', count: 389, failed: 0, medianSeconds: 0.0061, p95Seconds: 0.0212 },
       { name: 'create events', count: 801, failed: 0, medianSeconds: 0.0044, p95Seconds: 0.0173 },
+      { name: 'ControllerGetCapabilities', count: 1, failed: 0, medianSeconds: 0.0044, p95Seconds: 0.0173 },
     ],
     process: {
       busy: 0.031,
