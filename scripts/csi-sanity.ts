@@ -14,8 +14,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { startDriver } from '../test/support/driver-process.ts';
+import { scriptCommand } from './script-command.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const goModule = path.join(root, 'test/sandbox/csi-sanity');
@@ -114,8 +115,14 @@ async function removeUnmounted(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
 }
 
-const { values } = parseArgs({ options: { block: { type: 'boolean', default: false } } });
+const options = scriptCommand(
+  'npm run csi-sanity --',
+  'Runs the conformance suite of the CSI community against the sample driver.',
+)
+  .option('--block', 'also with block volumes')
+  .parse()
+  .opts<{ block?: true }>();
 const program = await buildSuite();
-for (const variant of values.block ? [...mountVariants, blockVariant] : mountVariants) {
+for (const variant of options.block === true ? [...mountVariants, blockVariant] : mountVariants) {
   if (!(await runVariant(program, variant))) process.exitCode = 1;
 }

@@ -20,7 +20,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
-import { parseArgs } from 'node:util';
 import { KubeConfig, loadYaml, type V1Container, type V1Deployment } from '@kubernetes/client-node';
 import { bundled } from '../bench/bench-cluster.ts';
 import { startAnnounced, type StartedProcess } from '../test/support/started-process.ts';
@@ -29,6 +28,7 @@ import { startDocker } from './image/docker.ts';
 import type { ContainerOptions, Engine, Image } from './image/engine.ts';
 import { runTool } from './image/run-tool.ts';
 import { type ApiObject, KubeApi } from './kube-api.ts';
+import { scriptCommand } from './script-command.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const installBuildah = 'apt-get update && apt-get install --yes --no-install-recommends buildah mmdebstrap';
@@ -52,9 +52,14 @@ const sidecarFiles = [
 /** That of nfs-subdir. */
 const nfsSubdirFiles = ['/nfs-subdir-external-provisioner.cdx.json', '/nfs-subdir-external-provisioner.mjs'];
 
-const { values } = parseArgs({
-  options: { install: { type: 'boolean', default: false }, only: { type: 'string' } },
-});
+const options = scriptCommand(
+  'npm run image:test --',
+  'Builds the images and runs them together, with Docker or buildah.',
+)
+  .option('--install', 'what is missing, on Debian; by default with CI=true')
+  .option('--only <IMAGE>', 'tests this image alone, such as nfs-provisioner')
+  .parse()
+  .opts<{ install?: true; only?: string }>();
 
 async function main(): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
@@ -66,7 +71,7 @@ async function main(): Promise<void> {
   assert.doesNotMatch(dockerfile, /^ARG RUNTIME_IMAGE=.*nonroot|^USER /m, 'the user is the manifests’ to set');
   const engine = cleanup.use(await findEngine(folder));
   console.log(`Building with ${engine.name}`);
-  if (values.only !== 'nfs-provisioner') await testSidecar(engine, folder, startedMs);
+  if (options.only !== 'nfs-provisioner') await testSidecar(engine, folder, startedMs);
   await runNfs(engine, await makeFolder(folder, 'nfs', 0o755));
 }
 
@@ -115,7 +120,7 @@ async function findEngine(folder: string): Promise<Engine> {
     return startDocker(root, /^ARG RUNTIME_IMAGE=(\S+)$/m.exec(dockerfile)?.[1] ?? '');
   }
   const hasBuildah = await works('buildah', ['--version']);
-  if (values.install || process.env['CI'] === 'true') {
+  if (options.install === true || process.env['CI'] === 'true') {
     if (!hasBuildah || !(await works('mmdebstrap', ['--version']))) {
       await runTool('sh', ['-c', installBuildah], { loud: true }).catch((cause: unknown) => {
         if (!hasBuildah) throw new NoEngine(`buildah cannot be installed: ${String(cause)}`);

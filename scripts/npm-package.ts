@@ -9,16 +9,18 @@
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { runTool } from './image/run-tool.ts';
 import { importedPackages } from './package/imported-packages.ts';
 import { type Manifest, readManifest, repositoryPage } from './package/repository.ts';
 import { shippedPage } from './package/shipped-links.ts';
+import { scriptCommand } from './script-command.ts';
 
 const root = path.join(import.meta.dirname, '..');
-const { values } = parseArgs({
-  options: { out: { type: 'string', default: '.' }, built: { type: 'boolean', default: false } },
-});
+const options = scriptCommand('npm run package --', 'Makes the npm package, with the pages of docs/.')
+  .option('--out <FOLDER>', 'where to', '.')
+  .option('--built', 'takes dist/ as it is')
+  .parse()
+  .opts<{ out: string; built?: true }>();
 /** What npm packs whether it is listed or not. */
 const alwaysPacked = ['LICENSE', 'README.md'];
 
@@ -26,15 +28,15 @@ async function main(): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), 'npm-package-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  if (!values.built) await build();
+  if (options.built !== true) await build();
   const manifest = await readManifest();
   for (const file of [...alwaysPacked, ...manifest.files]) {
     await cp(path.join(root, file), path.join(folder, file), { recursive: true });
   }
   await writeFile(path.join(folder, 'package.json'), `${JSON.stringify(await shippedManifest(manifest), null, 2)}\n`);
   await rewritePages(folder, manifest);
-  await mkdir(values.out, { recursive: true });
-  console.log((await runTool('npm', ['pack', folder, '--ignore-scripts', '--pack-destination', values.out])).trim());
+  await mkdir(options.out, { recursive: true });
+  console.log((await runTool('npm', ['pack', folder, '--ignore-scripts', '--pack-destination', options.out])).trim());
 }
 
 async function build(): Promise<void> {

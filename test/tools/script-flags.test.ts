@@ -39,6 +39,9 @@ const scripts: [script: string, flag: string, name: string][] = [
   ['scripts/try-driver.ts', '--peer', 'npm run try-driver --'],
   ['scripts/release.ts', '--output', 'npm run release --'],
   ['scripts/release-check.ts', '--architectures', 'npm run release:check --'],
+  ['scripts/image-test.ts', '--only', 'npm run image:test --'],
+  ['scripts/npm-package.ts', '--out', 'npm run package --'],
+  ['scripts/csi-sanity.ts', '--block', 'npm run csi-sanity --'],
 ];
 
 describe('a script with flags', { concurrency: 2 }, () => {
