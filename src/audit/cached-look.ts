@@ -1,9 +1,8 @@
 /** A look that uses the cache of PersistentVolumes: of the process that provisions, which has it anyway. */
 import { nextSlice, sliceSpent } from '../base/event-loop.ts';
 import { silentProgress } from '../base/progress.ts';
-import { driverMigration } from '../csi/migration/driver-migration.ts';
+import { csiStorage, driverMigration } from '../csi/migration/driver-migration.ts';
 import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
-import { csiStorage } from '../csi/storage-keys.ts';
 import type { Lister } from '../kube/cache/store.ts';
 import { storageIndex } from '../provision/cache/informers.ts';
 import type { PersistentVolume } from '../provision/objects.ts';

@@ -1,6 +1,5 @@
 /** Deletes what a stuck record names, never a volume that may be in use. */
-import { driverMigration } from '../csi/migration/driver-migration.ts';
-import { csiStorage } from '../csi/storage-keys.ts';
+import { csiStorage, driverMigration } from '../csi/migration/driver-migration.ts';
 import type { IntentRecord } from '../provision/intent-journal/intent-journal.ts';
 import { claimWish } from '../provision/claim-fields.ts';
 import { readJournal } from '../provision/intent-journal/read-journal.ts';

@@ -1,6 +1,5 @@
 import type { NodeInfo } from '../csi/driver-info.ts';
-import { identityKey } from '../csi/annotation-keys.ts';
-import { nodeOfIdentity } from '../csi/identity.ts';
+import { identityKey, nodeOfIdentity } from '../csi/identity.ts';
 import { selectsNode } from '../csi/topology/topology-term.ts';
 import type { PersistentVolume } from '../provision/objects.ts';
 import type { VolumeHome } from './cluster-volumes.ts';

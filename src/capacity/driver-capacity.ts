@@ -1,4 +1,4 @@
-import { errorMessage } from '../csi/error-message.ts';
+import { errorMessage } from '../csi/call-error.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
 import type { StorageClass } from '../provision/objects.ts';
 import type { CapacityItem } from './capacity-items.ts';

@@ -2,11 +2,10 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createRegistry, gauge, type MetricRegistry } from '../base/metrics.ts';
-import { csiCallMetrics } from '../csi/call-metrics.ts';
-import { traceCall } from '../csi/call-traces.ts';
+import { csiCallMetrics, traceCall } from '../csi/call-observers.ts';
 import { CsiAddressError } from '../csi/csi-address.ts';
 import { Driver } from '../csi/driver.ts';
-import { missingCapability } from '../csi/driver-requirements.ts';
+import { missingCapability } from '../csi/driver-info.ts';
 import type { CallObserver } from '../csi/unary-call.ts';
 import { addBuildInfo, addProcessMetrics } from '../diagnostics/process-metrics.ts';
 import { MissingPermissions } from '../kube/client/missing-permissions.ts';

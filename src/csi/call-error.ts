@@ -50,3 +50,8 @@ export class CsiCallError extends Error {
 export class LostStatusError extends CsiCallError {
   override readonly name = 'LostStatusError';
 }
+
+/** The text of anything thrown. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -4,8 +4,7 @@ import { joinSignals, untilAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { grpcCodes } from './call-error.ts';
-import { connectionProblem } from './connection-problem.ts';
-import { csiTarget, socketPath } from './csi-address.ts';
+import { connectionProblem, csiTarget, socketPath } from './csi-address.ts';
 import { type CallEnd, GrpcSession, type UnaryRequest } from './grpc-session.ts';
 
 /** Max size of a response, in bytes, unless the caller expects larger ones. */

@@ -6,7 +6,7 @@ import type { Recorder } from '../kube/events/event-recorder.ts';
 import type { PersistentVolume, PersistentVolumeClaim, ReferenceGrant, StorageClass } from '../provision/objects.ts';
 import type { BackendProgress } from '../provision/recoverable.ts';
 import type { VolumeAttachment } from './attachments.ts';
-import type { AttributesClassApi } from './attributes-class-api.ts';
+import type { AttributesClassApi } from './volume-attributes-class.ts';
 import type { ControllerCalls } from './csi-calls.ts';
 import type { DriverCapabilities } from './driver-info.ts';
 import type { MigrationHook } from './migration/driver-migration.ts';

@@ -16,13 +16,12 @@ import {
   type ProvisionContext,
   type ProvisionOptions,
 } from '../provision/provisioner.ts';
-import { AttachmentGate } from './attachment-gate.ts';
+import { AttachmentGate, deleteVolume } from './delete-volume.ts';
 import { PlannedVolume, planVolume, type VolumePlan } from './create/volume-plan.ts';
 import { createVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
-import { deleteVolume } from './delete-volume.ts';
-import { errorMessage } from './error-message.ts';
-import { failingAs, unforeseenAsInBackground } from './failing-as.ts';
+import { errorMessage } from './call-error.ts';
+import { failingAs, unforeseenAsInBackground } from './error-policy.ts';
 import { isMadeElsewhere } from './node-deployment/volume-ownership.ts';
 import { recordedPlan } from './create/recorded-plan.ts';
 import { revokeVolume, secretsOf } from './revoke-volume.ts';
@@ -31,7 +30,7 @@ import { templateAnnotations } from './secrets/secret-reference.ts';
 import { type OpenSource, openSource, plannedDataSource, whyNotGranted } from './sources/data-source.ts';
 import { protectFoundSource, protectSource, unprotectSource } from './sources/planned-source.ts';
 import { snapshotsInUse } from './sources/snapshot-sweep.ts';
-import { type CsiStorage, csiStorage } from './storage-keys.ts';
+import { type CsiStorage, csiStorage } from './migration/driver-migration.ts';
 import { SharedRequisite } from './topology/planned-topology.ts';
 import { PopulatorError } from './create/validate-claim.ts';
 

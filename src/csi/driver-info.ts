@@ -1,6 +1,9 @@
-import type { CallOptions } from './unary-call.ts';
+import { untilAborted } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { CsiCallError, errorMessage } from './call-error.ts';
 import type { CsiCalls } from './csi-calls.ts';
-import { errorMessage } from './error-message.ts';
+import type { CallOptions } from './unary-call.ts';
 
 /**
  * The capabilities that the driver reports: plugin capabilities first, then controller capabilities (CSI spec,
@@ -97,4 +100,92 @@ export async function readNodeInfo(calls: Pick<CsiCalls, 'nodeGetInfo'>, options
   } catch (error) {
     throw new Error(`Failed to get node info from CSI driver: ${errorMessage(error)}`, { cause: error });
   }
+}
+
+/** What an operation needs of the driver beyond CREATE_DELETE_VOLUME. */
+interface Needs {
+  snapshotRestore?: boolean;
+  clone?: boolean;
+  attributesClass?: boolean;
+}
+
+/**
+ * The first capability the driver lacks, as an error text; undefined when it has all of them. The order decides which
+ * of several is reported.
+ */
+export function missingCapability(has: DriverCapabilities, needs: Needs = {}): string | undefined {
+  if (!has.controllerService) return lack('dynamic provisioning', 'plugin CONTROLLER_SERVICE');
+  if (!has.createDeleteVolume) return lack('dynamic provisioning', 'controller CREATE_DELETE_VOLUME');
+  if (needs.snapshotRestore === true && !has.createDeleteSnapshot) {
+    return lack('snapshot restore', 'controller CREATE_DELETE_SNAPSHOT');
+  }
+  if (needs.clone === true && !has.cloneVolume) return lack('clone operations', 'controller CLONE_VOLUME');
+  if (needs.attributesClass === true && !has.modifyVolume) {
+    return lack('VolumeAttributesClass', 'controller MODIFY_VOLUME');
+  }
+  return undefined;
+}
+
+function lack(what: string, capability: string): string {
+  return `CSI driver does not support ${what}: ${capability} capability is not reported`;
+}
+
+/** Pause between attempts, counted from the start of the one before, in milliseconds. */
+const pauseMs = 1000;
+
+/**
+ * Probes the driver until it is ready, once a second and without a limit. An absent `ready` means ready; "not ready"
+ * and a timed-out call are retried (CSI spec, `Probe`).
+ *
+ * @throws {Error} `CSI driver probe failed: ...` for any other failure; the signal's reason when it aborts.
+ */
+export async function probeUntilReady(options: {
+  calls: Pick<CsiCalls, 'probe'>;
+  logger: Logger;
+  clock: Clock;
+  signal?: AbortSignal;
+}): Promise<void> {
+  const { calls, logger, clock, signal } = options;
+  for (;;) {
+    const start = clock.monotonicMs();
+    logger.info({}, 'Probing CSI driver for readiness');
+    if (await isReady(calls, logger, signal)) return;
+    await clock.sleep(start + pauseMs - clock.monotonicMs(), signal === undefined ? {} : { signal });
+  }
+}
+
+async function isReady(calls: Pick<CsiCalls, 'probe'>, logger: Logger, signal?: AbortSignal): Promise<boolean> {
+  try {
+    const { ready } = await calls.probe({ signal });
+    // A BoolValue with the default value arrives without its inner field.
+    if (ready === undefined || ready.value === true) return true;
+    logger.info({}, 'CSI driver is not ready');
+    return false;
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof CsiCallError && error.codeName === 'DeadlineExceeded') {
+      logger.info({}, 'CSI driver probe timed out');
+      return false;
+    }
+    throw new Error(`CSI driver probe failed: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Resolves once the driver has a capability: now, or when it reconnects as another version.
+ *
+ * @throws the signal's reason when it aborts first.
+ */
+export async function untilCapable(
+  driver: { readonly capabilities: DriverCapabilities; onReconnected(handler: () => void): Disposable },
+  isCapable: (capabilities: DriverCapabilities) => boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const check = (): void => {
+    if (isCapable(driver.capabilities)) resolve(undefined);
+  };
+  using _back = driver.onReconnected(check);
+  check();
+  await untilAborted(promise, signal);
 }

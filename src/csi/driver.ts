@@ -10,12 +10,12 @@ import { loadCsi } from './csi-proto.ts';
 import {
   type DriverCapabilities,
   type NodeInfo,
+  probeUntilReady,
   readCapabilities,
   readDriverInfo,
   readNodeInfo,
 } from './driver-info.ts';
 import { replacedPlugin } from './migration/in-tree-plugins.ts';
-import { probeUntilReady } from './probe.ts';
 import type { CallObserver, CallOptions, CallSettings } from './unary-call.ts';
 
 export interface DriverOptions {

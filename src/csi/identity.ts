@@ -1,3 +1,6 @@
+/** Volume attribute: the identity of the process that provisioned it. */
+export const identityKey = 'storage.kubernetes.io/csiProvisionerIdentity';
+
 /**
  * The identity of this process: `<milliseconds>-<0..9999>-<driver>`, in node deployment plus `-<node>`. Computed
  * once at start.

@@ -6,8 +6,8 @@ import type { VolumePlan } from './create/volume-plan.ts';
 import { callOptions, completeRequest, type ProvisionerSecrets, sendCreateVolume } from './create/create-volume.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { deleteProved } from './delete-volume.ts';
-import { errorMessage } from './error-message.ts';
-import { type BeforeDelete, failingAs } from './failing-as.ts';
+import { errorMessage } from './call-error.ts';
+import { type BeforeDelete, failingAs } from './error-policy.ts';
 import { type KeptSecrets, readSecret } from './secrets/read-secret.ts';
 
 export interface RevokeOptions {

@@ -1,15 +1,14 @@
 /** The one way to call a driver: deadline, cancellation, logging, metrics and typed errors for every method. */
+import { inspect } from 'node:util';
 import { DeadlineError } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { SecretEncodingError, SecretString } from '../base/secret-string.ts';
-import { CsiCallError, codeName, grpcCodes, LostStatusError } from './call-error.ts';
+import { SecretEncodingError, SecretString, strippedText } from '../base/secret-string.ts';
+import { codeName, CsiCallError, errorMessage, grpcCodes, LostStatusError } from './call-error.ts';
 import type { CallProgress } from './call-progress.ts';
 import type { CsiConnection } from './connection.ts';
 import type { Method, SecretFields } from './csi-proto.ts';
-import { errorMessage } from './error-message.ts';
 import type { FailedCall } from './grpc-session.ts';
-import { LoggedMessage } from './logged-message.ts';
 
 /** One finished call, for metrics. */
 export interface FinishedCall {
@@ -216,4 +215,31 @@ function callError(
   const text = SecretString.stripped(details, Object.values(secrets));
   const options = { sent, ...(cause !== undefined && { cause }) };
   return isLost ? new LostStatusError(code, text, options) : new CsiCallError(code, text, options);
+}
+
+/**
+ * A CSI message as a log field: prints without its secret fields, in JSON and in `util.inspect`. The copy without them
+ * is made when it is printed, so a message whose level is off costs nothing (CSI spec, "Secrets Requirements").
+ */
+export class LoggedMessage {
+  readonly #message: object;
+  readonly #secretFields: ReadonlySet<string> | undefined;
+
+  /** @param secretFields - names of the fields marked `csi_secret`; undefined when the message has none. */
+  constructor(message: object, secretFields: ReadonlySet<string> | undefined) {
+    this.#message = message;
+    this.#secretFields = secretFields;
+  }
+
+  toJSON(): object {
+    const secret = this.#secretFields;
+    if (secret === undefined) return this.#message;
+    return Object.fromEntries(
+      Object.entries(this.#message).map(([key, value]) => [key, secret.has(key) ? strippedText : (value as unknown)]),
+    );
+  }
+
+  [inspect.custom](): object {
+    return this.toJSON();
+  }
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { attachedVolume, attachmentInformer, type VolumeAttachment } from '../../csi/attachments.ts';
-import { untilCapable } from '../../csi/until-capable.ts';
+import { untilCapable } from '../../csi/driver-info.ts';
 import { type Informer, Tombstone } from '../../kube/cache/informer.ts';
 import type { Lister } from '../../kube/cache/store.ts';
 import type { Caches } from '../../run/health.ts';

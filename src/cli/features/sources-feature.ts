@@ -1,13 +1,17 @@
 /** Features for the sources of claims, and for the attributes classes that claims name. */
 import { untilAborted } from '../../base/abort.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type AttributesClassApi, FoundAttributesClassApi } from '../../csi/attributes-class-api.ts';
+import {
+  type AttributesClassApi,
+  FoundAttributesClassApi,
+  olderAttributesClassVersions,
+  volumeAttributesClasses,
+} from '../../csi/volume-attributes-class.ts';
 import { OptionalApi } from '../../csi/optional-api.ts';
 import { CloningProtectionController } from '../../csi/sources/cloning-protection.ts';
 import { volumeSnapshots } from '../../csi/sources/snapshot-source.ts';
 import { runSnapshotSweep } from '../../csi/sources/snapshot-sweep.ts';
-import { untilCapable } from '../../csi/until-capable.ts';
-import { olderAttributesClassVersions, volumeAttributesClasses } from '../../csi/volume-attributes-class.ts';
+import { untilCapable } from '../../csi/driver-info.ts';
 import { Informer } from '../../kube/cache/informer.ts';
 import { withoutManagedFields } from '../../provision/cache/informers.ts';
 import { type ReferenceGrant, referenceGrants } from '../../provision/objects.ts';

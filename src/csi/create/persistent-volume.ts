@@ -1,15 +1,17 @@
 import { capacityText } from '../../base/quantity.ts';
 import type { CsiVolumeSource, NodeSelectorTerm, PersistentVolume, SecretReference } from '../../provision/objects.ts';
-import {
-  deletionSecretName,
-  deletionSecretNamespace,
-  identityKey,
-  modifySecretName,
-  modifySecretNamespace,
-} from '../annotation-keys.ts';
+import { identityKey } from '../identity.ts';
 import type { Topology__Output } from '../generated/csi/v1/Topology.ts';
 import type { Volume__Output } from '../generated/csi/v1/Volume.ts';
 import type { SecretReferences, VolumePlan } from './volume-plan.ts';
+
+/** On a volume: the secret that its deletion needs. */
+export const deletionSecretName = 'volume.kubernetes.io/provisioner-deletion-secret-name';
+export const deletionSecretNamespace = 'volume.kubernetes.io/provisioner-deletion-secret-namespace';
+
+/** On a volume: the secret for ControllerModifyVolume, read by the resizer. */
+const modifySecretName = 'volume.kubernetes.io/controller-modify-secret-name';
+const modifySecretNamespace = 'volume.kubernetes.io/controller-modify-secret-namespace';
 
 /** A volume the driver made. */
 export interface CreatedVolume {

@@ -5,8 +5,8 @@ import type { PersistentVolumeClaim, StorageClass } from '../../provision/object
 import { IgnoredError, ProvisionError } from '../../provision/provisioner.ts';
 import { fsTypeOf } from '../class-parameters.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
-import { missingCapability } from '../driver-requirements.ts';
-import { errorMessage } from '../error-message.ts';
+import { missingCapability } from '../driver-info.ts';
+import { errorMessage } from '../call-error.ts';
 import type {
   _csi_v1_VolumeCapability_AccessMode_Mode as AccessMode,
   VolumeCapability,

@@ -14,8 +14,8 @@ import { ProvisionError, type ProvisionContext, type ProvisionOptions } from '..
 import { Planned } from '../../provision/recoverable.ts';
 import { driverParameters, extraMetadata, warnDeprecatedFsType } from '../class-parameters.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
-import { errorMessage } from '../error-message.ts';
-import { failingAs } from '../failing-as.ts';
+import { errorMessage } from '../call-error.ts';
+import { failingAs } from '../error-policy.ts';
 import type { CreateVolumeRequest } from '../generated/csi/v1/CreateVolumeRequest.ts';
 import { readSecret } from '../secrets/read-secret.ts';
 import { secretKinds, secretReference, type SecretKind } from '../secrets/secret-reference.ts';

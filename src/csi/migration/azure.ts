@@ -1,5 +1,4 @@
 import type { CsiVolumeSource, PersistentVolume, StorageClass } from '../../provision/objects.ts';
-import { azureFileResourceGroupKey } from '../annotation-keys.ts';
 import {
   attributesInLowerCase,
   type InTreePlugin,
@@ -8,6 +7,9 @@ import {
   mountFields,
   withZones,
 } from './in-tree-plugin.ts';
+
+/** On a volume of the in-tree plugin for Azure Files: its resource group. */
+const azureFileResourceGroupKey = 'kubernetes.io/azure-file-resource-group';
 
 /** core/v1 AzureDiskVolumeSource. */
 interface AzureDisk {

@@ -13,7 +13,7 @@ import { uidIndex } from '../../provision/cache/informers.ts';
 import { claimUid, namesVolume } from '../../provision/claim-fields.ts';
 import { type PersistentVolumeClaim, persistentVolumeClaims, selectedNodeKey } from '../../provision/objects.ts';
 import type { RunOptions } from '../../provision/run-workers.ts';
-import { errorMessage } from '../error-message.ts';
+import { errorMessage } from '../call-error.ts';
 
 interface OwnershipContestOptions {
   nodeName: string;

@@ -1,9 +1,8 @@
 import type { Logger } from '../../base/logger.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
-import { identityKey } from '../annotation-keys.ts';
+import { identityKey, nodeOfIdentity } from '../identity.ts';
 import type { NodeInfo } from '../driver-info.ts';
-import { errorMessage } from '../error-message.ts';
-import { nodeOfIdentity } from '../identity.ts';
+import { errorMessage } from '../call-error.ts';
 import { selectsNode } from '../topology/topology-term.ts';
 
 export interface VolumeOwnershipOptions {

@@ -2,7 +2,7 @@ import { SecretString } from '../../base/secret-string.ts';
 import type { KubeClient } from '../../kube/client/kube-client.ts';
 import type { KubeObject, Resource } from '../../kube/kube-object.ts';
 import type { SecretReference } from '../../provision/objects.ts';
-import { errorMessage } from '../error-message.ts';
+import { errorMessage } from '../call-error.ts';
 
 /** core/v1 Secret: the part that is read. */
 export interface Secret extends KubeObject {

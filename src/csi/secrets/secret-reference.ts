@@ -6,7 +6,7 @@ import { shortValue } from '../../base/short-value.ts';
 import { isLabelName, isSubdomainName } from '../../kube/kube-object.ts';
 import type { SecretReference } from '../../provision/objects.ts';
 import { reservedPrefix, warnDeprecated } from '../class-parameters.ts';
-import { errorMessage } from '../error-message.ts';
+import { errorMessage } from '../call-error.ts';
 
 interface SecretKeys {
   /** Its name in error texts. */

@@ -2,8 +2,8 @@
 import { shortValue } from '../../base/short-value.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../provision/objects.ts';
 import type { CsiProvisionerOptions } from '../csi-provisioner-options.ts';
-import { errorMessage } from '../error-message.ts';
-import { failingAs } from '../failing-as.ts';
+import { errorMessage } from '../call-error.ts';
+import { failingAs } from '../error-policy.ts';
 import type { VolumeContentSource } from '../generated/csi/v1/VolumeContentSource.ts';
 import { cloneSource, protectCloneSource } from './clone-source.ts';
 import type { ContentSource, PlannedSource } from './data-source.ts';

@@ -13,11 +13,13 @@ import {
   type Resource,
 } from '../../kube/kube-object.ts';
 import type { PersistentVolumeClaim, QuantityText, StorageClass } from '../../provision/objects.ts';
-import { allowVolumeModeChangeKey } from '../annotation-keys.ts';
 import { storageRequestBytes } from '../../provision/claim-fields.ts';
-import { errorMessage } from '../error-message.ts';
+import { errorMessage } from '../call-error.ts';
 import { type DataSource, snapshotGroup } from './data-source.ts';
 import { addFinalizer, type FinalizerChange, removeFinalizer, snapshotProtectionFinalizer } from './finalizers.ts';
+
+/** On a VolumeSnapshotContent: a restore may change the volume mode. */
+const allowVolumeModeChangeKey = 'snapshot.storage.kubernetes.io/allow-volume-mode-change';
 
 interface RestoreOptions {
   client: KubeClient;

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { connectionProblem } from '../../../src/csi/connection-problem.ts';
+import { connectionProblem } from '../../../src/csi/csi-address.ts';
 
-const source = join(import.meta.dirname, '../../../src/csi/connection-problem.ts');
+const source = join(import.meta.dirname, '../../../src/csi/csi-address.ts');
 const exec = promisify(execFile);
 
 async function listen(path: string): Promise<Server> {

@@ -3,9 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { silentLogger } from '../../../src/base/logger.ts';
-import { FoundAttributesClassApi } from '../../../src/csi/attributes-class-api.ts';
+import {
+  FoundAttributesClassApi,
+  olderAttributesClassVersions,
+  volumeAttributesClasses,
+} from '../../../src/csi/volume-attributes-class.ts';
 import { OptionalApi } from '../../../src/csi/optional-api.ts';
-import { olderAttributesClassVersions, volumeAttributesClasses } from '../../../src/csi/volume-attributes-class.ts';
 import type { KubeObject } from '../../../src/kube/kube-object.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';

@@ -4,11 +4,11 @@ import { describe, test } from 'node:test';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { OptionalApi } from '../../../src/csi/optional-api.ts';
 import {
+  FoundAttributesClassApi,
   mutableParameters,
   olderAttributesClassVersions,
   volumeAttributesClasses,
 } from '../../../src/csi/volume-attributes-class.ts';
-import { FoundAttributesClassApi } from '../../../src/csi/attributes-class-api.ts';
 import { Credentials } from '../../../src/kube/credentials/credentials.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
-import { LoggedMessage } from '../../../src/csi/logged-message.ts';
+import { LoggedMessage } from '../../../src/csi/unary-call.ts';
 import { createLogger } from '../../../src/cli/logging.ts';
 
 const secretFields = new Set(['secrets']);

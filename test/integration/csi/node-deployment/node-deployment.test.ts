@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CsiProvisionerOptions } from '../../../../src/csi/csi-provisioner-options.ts';
-import { identityKey } from '../../../../src/csi/annotation-keys.ts';
+import { identityKey, nodeOfIdentity, provisionerIdentity } from '../../../../src/csi/identity.ts';
 import { CsiProvisioner } from '../../../../src/csi/csi-provisioner.ts';
 import { driverMigration } from '../../../../src/csi/migration/driver-migration.ts';
 import { NodeDeployment } from '../../../../src/csi/node-deployment/node-deployment.ts';
 import { staticNodes } from '../../../../src/csi/topology/topology-nodes.ts';
-import { nodeOfIdentity, provisionerIdentity } from '../../../../src/csi/identity.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
 import { Store } from '../../../../src/kube/cache/store.ts';
 import { claimUid } from '../../../../src/provision/claim-fields.ts';

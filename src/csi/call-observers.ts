@@ -1,10 +1,12 @@
 import { histogram, type MetricRegistry } from '../base/metrics.ts';
+import { activeSpan } from '../base/tracing.ts';
 import { replacedPlugin } from './migration/in-tree-plugins.ts';
+import type { CallObserver } from './unary-call.ts';
 
 const name = 'csi_sidecar_operations_seconds';
 
 /** One finished CSI call. */
-export interface MeasuredCall {
+interface MeasuredCall {
   /** Full method, such as `/csi.v1.Controller/CreateVolume`. */
   method: string;
   /** Go's name of the gRPC code. */
@@ -57,3 +59,19 @@ function familyWithMigrated(registry: MetricRegistry): (call: MeasuredCall) => v
   const seconds = histogram({ ...family, registry, labels: [...labels, 'migrated'] });
   return (call) => seconds.observe({ ...labelsOf(call), migrated: String(call.migrated) }, call.seconds);
 }
+
+/** Makes each call to the driver a part of the active trace, and passes the trace on to the driver (W3C, "Trace Context"). */
+export const traceCall: CallObserver = ({ method }) => {
+  const span = activeSpan()?.child(method.slice(1), {
+    isCall: true,
+    attributes: { 'rpc.system': 'grpc', 'rpc.method': method.slice(1) },
+  });
+  if (span === undefined) return undefined;
+  return {
+    metadata: { traceparent: span.traceparent },
+    ended: (code) => {
+      span.set({ 'rpc.response.status_code': code });
+      span.end(code === 'OK' ? undefined : new Error(code)); // the text of the status is in the error of the attempt
+    },
+  };
+};

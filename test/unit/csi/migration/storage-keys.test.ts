@@ -1,11 +1,10 @@
 /** Which PersistentVolumes have the storage that a driver calls by a handle: what keeps it from being deleted. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { driverMigration } from '../../../src/csi/migration/driver-migration.ts';
-import { inTreePlugins } from '../../../src/csi/migration/in-tree-plugins.ts';
-import { type CsiStorage, csiStorage } from '../../../src/csi/storage-keys.ts';
-import type { PersistentVolume } from '../../../src/provision/objects.ts';
-import { hasStorage } from '../../../src/provision/recoverable.ts';
+import { type CsiStorage, csiStorage, driverMigration } from '../../../../src/csi/migration/driver-migration.ts';
+import { inTreePlugins } from '../../../../src/csi/migration/in-tree-plugins.ts';
+import type { PersistentVolume } from '../../../../src/provision/objects.ts';
+import { hasStorage } from '../../../../src/provision/recoverable.ts';
 
 function storageOf(driver: string): CsiStorage {
   return csiStorage({ isDriver: (name) => name === driver, migration: driverMigration(driver) });

@@ -1,4 +1,0 @@
-/** The text of anything thrown. */
-export function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
