@@ -1,5 +1,6 @@
-import type { User } from './authentication.ts';
-import { arrayAt, isObject, stringAt, stringsAt } from './json.ts';
+import type { IncomingMessage } from 'node:http';
+import { serviceAccountUser, type User } from './authentication.ts';
+import { arrayAt, isObject, type JsonObject, stringAt, stringsAt } from './json.ts';
 import { qualifiedResource } from './resource-type.ts';
 import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
@@ -184,4 +185,75 @@ export function forbiddenPath(user: User, method: string, path: string): StatusE
     `forbidden: User ${JSON.stringify(user.name)} cannot ${method.toLowerCase()} path ${JSON.stringify(path)}`,
     { details: {} },
   );
+}
+
+const rbacGroup = 'rbac.authorization.k8s.io';
+const metadata = (name: string): JsonObject => ({ name, labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' } });
+const selfReviews = ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'];
+const publicPaths = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
+
+const roles = {
+  'cluster-admin': {
+    rules: [
+      { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
+      { nonResourceURLs: ['*'], verbs: ['*'] },
+    ],
+    groups: ['system:masters'],
+  },
+  'system:basic-user': {
+    rules: [
+      { apiGroups: ['authorization.k8s.io'], resources: selfReviews, verbs: ['create'] },
+      { apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'], verbs: ['create'] },
+    ],
+    groups: ['system:authenticated'],
+  },
+  'system:discovery': {
+    rules: [
+      { nonResourceURLs: ['/', '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'], verbs: ['get'] },
+      { nonResourceURLs: publicPaths, verbs: ['get'] },
+    ],
+    groups: ['system:authenticated'],
+  },
+  'system:public-info-viewer': {
+    rules: [{ nonResourceURLs: publicPaths, verbs: ['get'] }],
+    groups: ['system:authenticated', 'system:unauthenticated'],
+  },
+};
+
+/** The roles and bindings that a cluster begins with (Kubernetes, "Using RBAC Authorization", "API discovery roles"). */
+export const bootstrapRoles: readonly { readonly plural: string; readonly object: JsonObject }[] = Object.entries(
+  roles,
+).flatMap(([name, { rules, groups }]) => [
+  { plural: 'clusterroles', object: { metadata: metadata(name), rules } },
+  {
+    plural: 'clusterrolebindings',
+    object: {
+      metadata: metadata(name),
+      roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name },
+      subjects: groups.map((group) => ({ kind: 'Group', apiGroup: rbacGroup, name: group })),
+    },
+  },
+]);
+
+/**
+ * Whom a request acts for: by itself, or by the `Impersonate-User` and `Impersonate-Group` headers of `kubectl --as`
+ * (Kubernetes, "User impersonation").
+ *
+ * @throws {StatusError} `Forbidden` unless the authenticated user may impersonate the user and every group.
+ */
+export function impersonate(request: IncomingMessage, by: User, authorization: Authorization): User {
+  const { 'impersonate-user': [name] = [], 'impersonate-group': groups = [] } = request.headersDistinct;
+  if (name === undefined) return by;
+  const account = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(name);
+  const subject =
+    account === null
+      ? { resource: 'users', namespace: '', name }
+      : { resource: 'serviceaccounts', namespace: account[1] ?? '', name: account[2] ?? '' };
+  for (const each of [subject, ...groups.map((group) => ({ resource: 'groups', namespace: '', name: group }))]) {
+    const access: AccessRequest = { user: by, verb: 'impersonate', group: '', subresource: '', ...each };
+    authorization.require(access);
+  }
+  if (groups.length > 0) return { name, groups: [...groups, 'system:authenticated'] };
+  if (account !== null) return serviceAccountUser(subject.namespace, subject.name);
+  return { name, groups: ['system:authenticated'] };
 }

@@ -1,10 +1,6 @@
 import type { SandboxObject } from './client.ts';
-import { each, filled, ifFilled, ifSet, oneOf, syntax } from './field-checks.ts';
-import type { Check } from './field-checks.ts';
-import { forbidden, invalid, notSupported, required } from './field-error.ts';
-import type { FieldError } from './field-error.ts';
-import { at, copyJson, isObject, objectAt, stringAt, stringsAt } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { type Check, each, type FieldError, filled, forbidden, ifFilled, ifSet, invalid, notSupported, oneOf, required, syntax } from './field-error.ts';
+import { at, copyJson, isObject, type JsonObject, objectAt, stringAt, stringsAt } from './json.ts';
 import type { KindRules } from './kind-rules.ts';
 import { claimSpecSchema } from './kind-schemas.ts';
 import { labelNameProblem, subdomainProblem } from './names.ts';

@@ -1,7 +1,7 @@
 import type { SandboxMeta, SandboxObject } from './client.ts';
 import { arrayAt, at, stringAt } from './json.ts';
 import type { ResourceType } from './resource-type.ts';
-import { conflict } from './write-errors.ts';
+import { conflict } from './status-error.ts';
 
 /** `DeleteOptions` as far as the server knows them. */
 export interface DeleteOptions {

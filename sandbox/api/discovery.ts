@@ -1,7 +1,6 @@
 import { parseAccept } from './presentation.ts';
-import { groupVersion } from './resource-type.ts';
-import type { ResourceType, ResourceTypes, Subresource } from './resource-type.ts';
-import { reviewKinds } from './review-kinds.ts';
+import { groupVersion, type ResourceType, type ResourceTypes, type Subresource } from './resource-type.ts';
+import { reviewKinds } from './reviews.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 

@@ -1,7 +1,7 @@
-import { parseFaultRule } from './fault-rule.ts';
-import type { Faults } from './faults.ts';
-import { noSuchPath } from './not-found.ts';
-import type { PathRequest } from './path-request.ts';
+import type { IncomingMessage } from 'node:http';
+import { type Faults, parseFaultRule } from './faults.ts';
+import { noSuchPath } from './status-error.ts';
+import type { Reply } from './reply.ts';
 import { mediaType, parseObject, readBody } from './request-body.ts';
 import type { RequestLog } from './request-log.ts';
 import { methodNotAllowed } from './resource-requests.ts';
@@ -48,4 +48,13 @@ export class EmbeddedRequests {
     else this.#faults.remove(Number(id));
     reply.json(200, '{}');
   }
+}
+
+/** A request for something that is no resource. */
+export interface PathRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+  readonly reply: Reply;
 }

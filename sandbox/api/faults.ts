@@ -1,4 +1,6 @@
-import type { RandomSource } from './object-names.ts';
+import { isObject, type JsonObject } from './json.ts';
+import type { RandomSource } from './names.ts';
+import { StatusError } from './status-error.ts';
 
 /** Which requests a fault hits; each given field must be equal. */
 export interface FaultMatch {
@@ -75,7 +77,7 @@ export interface FaultRule {
 }
 
 /** A request in the words of a rule. */
-export interface FaultSubject {
+interface FaultSubject {
   readonly user: string;
   readonly userAgent: string;
   readonly verb: string;
@@ -150,4 +152,65 @@ function matches(match: FaultMatch, subject: FaultSubject): boolean {
   const { userAgent, ...equal } = match;
   if (userAgent !== undefined && !subject.userAgent.includes(userAgent)) return false;
   return Object.entries(equal).every(([field, value]) => subject[field as keyof FaultSubject] === value);
+}
+
+/** Fields of each action: `number` and `string` must be there, with `?` they may. */
+const actionFields: Record<FaultAction['type'], Record<string, 'number' | 'number?' | 'string' | 'string?'>> = {
+  delay: { ms: 'number' },
+  status: { code: 'number', reason: 'string?', message: 'string?', retryAfter: 'number?' },
+  dropBefore: {},
+  dropAfter: {},
+  truncate: { bytes: 'number' },
+  htmlBody: { code: 'number' },
+  conflictOnce: {},
+  staleRead: { rvBack: 'number' },
+  watchCut: { afterMs: 'number?', afterEvents: 'number?', how: 'string?' },
+  watchError: { code: 'number', reason: 'string' },
+  watchStall: {},
+  watchDelay: { ms: 'number' },
+  watchDuplicate: {},
+  noBookmarks: {},
+  noWatchList: {},
+  ignoreWatchListParams: {},
+  compactNow: {},
+  expireContinue: {},
+  throttleBytes: { bytesPerSecond: 'number' },
+  unavailable: { ms: 'number' },
+};
+const matchFields = ['user', 'userAgent', 'verb', 'group', 'resource', 'subresource', 'namespace', 'name'];
+const countFields = ['probability', 'times', 'after', 'every'];
+
+/** Reads a rule that came over HTTP. @throws {StatusError} `BadRequest` that names the first wrong field. */
+export function parseFaultRule(body: JsonObject): FaultRule {
+  const { match = {}, action, ...counts } = body;
+  if (!isObject(match)) throw wrong('match', 'an object');
+  for (const [field, value] of Object.entries(match)) {
+    const wanted = field === 'watch' ? 'boolean' : matchFields.includes(field) ? 'string' : undefined;
+    if (typeof value !== wanted) throw wrong(`match.${field}`, wanted ?? 'absent');
+  }
+  for (const [field, value] of Object.entries(counts)) {
+    if (!countFields.includes(field)) throw wrong(field, 'absent');
+    if (typeof value !== 'number') throw wrong(field, 'a number');
+  }
+  return { match: match, action: parseAction(action), ...counts };
+}
+
+function parseAction(action: unknown): FaultAction {
+  if (!isObject(action) || typeof action['type'] !== 'string' || !Object.hasOwn(actionFields, action['type'])) {
+    throw wrong('action.type', `one of ${Object.keys(actionFields).join(', ')}`);
+  }
+  const known = actionFields[action['type'] as FaultAction['type']];
+  for (const field of Object.keys(action)) {
+    if (field !== 'type' && !Object.hasOwn(known, field)) throw wrong(`action.${field}`, 'absent');
+  }
+  for (const [field, form] of Object.entries(known)) {
+    const value = action[field];
+    if (value === undefined && form.endsWith('?')) continue;
+    if (typeof value !== form.replace('?', '')) throw wrong(`action.${field}`, `a ${form.replace('?', '')}`);
+  }
+  return action as FaultAction;
+}
+
+function wrong(field: string, wanted: string): StatusError {
+  return new StatusError('BadRequest', `fault rule: ${field} must be ${wanted}`);
 }

@@ -1,6 +1,5 @@
-import { copyJson, isObject, jsonEqual, setField } from './json.ts';
-import type { JsonObject } from './json.ts';
-import { listMerge } from './list-merge-keys.ts';
+import { copyJson, isObject, jsonEqual, type JsonObject, setField } from './json.ts';
+import { listMerge } from './strategic-merge.ts';
 import { StatusError } from './status-error.ts';
 
 /** A step of a path: a field, an element of a keyed list, or an element of a set. */

@@ -2,10 +2,9 @@ import type { Clock } from '../../src/base/clock.ts';
 import type { ResourceRef, SandboxClient, SandboxName, SandboxObject, Subscription, WatchEvent } from './client.ts';
 import type { EventRecording } from './event-recording.ts';
 import type { ObjectRegistry, Target } from './object-registry.ts';
-import { bindPod } from './pod-binding.ts';
+import { bindPod } from './subresources.ts';
 import type { RequestLog } from './request-log.ts';
-import { groupVersion } from './resource-type.ts';
-import type { ResourceTypes, VersionedType } from './resource-type.ts';
+import { groupVersion, type ResourceTypes, type VersionedType } from './resource-type.ts';
 import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
 

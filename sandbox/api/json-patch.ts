@@ -1,5 +1,4 @@
-import { copyJson, isObject, jsonEqual, setField } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { copyJson, isObject, jsonEqual, type JsonObject, setField } from './json.ts';
 import { StatusError } from './status-error.ts';
 
 const operationLimit = 10_000;
@@ -121,4 +120,15 @@ function arrayIndex(field: string): number {
 
 function failed(): StatusError {
   return new StatusError('Invalid', 'the server rejected our request due to an error in our request');
+}
+
+/** Applies an RFC 7386 merge patch; neither argument is changed, parts of both may be shared with the result. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const result: JsonObject = isObject(target) ? { ...target } : {};
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) Reflect.deleteProperty(result, field);
+    else setField(result, field, mergePatch(Object.hasOwn(result, field) ? result[field] : undefined, value));
+  }
+  return result;
 }

@@ -1,6 +1,5 @@
-import { decodeContinue, encodeContinue } from './continue-token.ts';
-import { parseFieldSelector } from './field-selector.ts';
-import { parseLabelSelector } from './label-selector.ts';
+import { parseFieldSelector, parseLabelSelector } from './selectors.ts';
+import { isObject } from './json.ts';
 import type { ReadOptions } from './read-options.ts';
 import type { ResourceType } from './resource-type.ts';
 import type { Revision } from './revision.ts';
@@ -17,7 +16,7 @@ export interface Scope {
 }
 
 /** One page of a list. */
-export interface ListPage {
+interface ListPage {
   readonly revisions: readonly Revision[];
   /** RV of the whole list: that of its first page. */
   readonly rv: number;
@@ -121,4 +120,31 @@ export function tooLargeResourceVersion(wanted: number, current: number): Status
       retryAfterSeconds: 1,
     },
   });
+}
+
+/** Where the next page of a list begins. */
+interface ContinuePoint {
+  /** RV of the first page; -1 for a list that goes on with the state of the day. */
+  readonly rv: number;
+  /** Key of the last object shown. */
+  readonly after: string;
+}
+
+/** The opaque token of a point. */
+export function encodeContinue({ rv, after }: ContinuePoint): string {
+  return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv, start: `${after}\0` })).toString('base64url');
+}
+
+/** @throws {StatusError} `BadRequest` for a token that no server of this kind gave out. */
+export function decodeContinue(token: string): ContinuePoint {
+  try {
+    const point: unknown = JSON.parse(Buffer.from(token, 'base64url').toString());
+    if (isObject(point) && point['v'] === 'meta.k8s.io/v1' && Number.isInteger(point['rv'])) {
+      const { rv, start } = point as { rv: number; start: unknown };
+      if (typeof start === 'string') return { rv, after: start.slice(0, -1) };
+    }
+  } catch {
+    // Not JSON: the same response as for JSON that is no token.
+  }
+  throw new StatusError('BadRequest', 'continue key is not valid: it was not issued by this server');
 }

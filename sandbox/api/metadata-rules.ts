@@ -1,7 +1,5 @@
 import type { SandboxMeta } from './client.ts';
-import { ifFilled, syntax } from './field-checks.ts';
-import { forbidden, invalid, required, tooLong } from './field-error.ts';
-import type { FieldError } from './field-error.ts';
+import { type FieldError, forbidden, ifFilled, invalid, required, syntax, tooLong } from './field-error.ts';
 import { qualifiedNameProblem, subdomainProblem } from './names.ts';
 import { labelErrors } from './selector-rules.ts';
 

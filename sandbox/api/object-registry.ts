@@ -1,27 +1,20 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { admitCreate, admitUpdate, requireNamespace } from './admission.ts';
 import type { SandboxMeta, SandboxObject } from './client.ts';
-import { checkPreconditions, graceSeconds, isReleased, namespaceFinalizers } from './deletion.ts';
-import type { DeleteOptions } from './deletion.ts';
-import { notFound } from './not-found.ts';
-import { invalidObject } from './field-error.ts';
-import { applyConfiguration } from './field-ownership.ts';
-import type { Owners } from './field-ownership.ts';
-import { fromRequest, requireSameObject } from './incoming-object.ts';
-import type { FieldValidation } from './incoming-object.ts';
-import { at, copyJson, isObject, jsonEqual, objectAt } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { checkPreconditions, type DeleteOptions, graceSeconds, isReleased, namespaceFinalizers } from './deletion.ts';
+import { alreadyExists, conflict, notFound, StatusError } from './status-error.ts';
+import { invalidObject, throwErrors } from './field-error.ts';
+import { applyConfiguration, type Owners } from './field-ownership.ts';
+import { type FieldValidation, fromRequest, requireSameObject } from './incoming-object.ts';
+import { at, copyJson, isObject, jsonEqual, type JsonObject, objectAt } from './json.ts';
 import { finalizerErrors, generationErrors, metadataErrors, serverFieldErrors } from './metadata-rules.ts';
-import { generatedName, randomUid } from './object-names.ts';
-import type { RandomSource } from './object-names.ts';
+import { generatedName, type RandomSource, randomUid } from './names.ts';
 import type { KindRules } from './kind-rules.ts';
 import type { ResourceType, VersionedType } from './resource-type.ts';
 import { Revision } from './revision.ts';
 import { rulesOf } from './rules-by-kind.ts';
-import { StatusError } from './status-error.ts';
 import type { Store } from './store.ts';
 import { timestamp } from './timestamps.ts';
-import { alreadyExists, conflict, throwErrors } from './write-errors.ts';
 
 /** How a write is to be done. */
 export interface WriteOptions {

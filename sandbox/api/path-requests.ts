@@ -7,10 +7,9 @@ import {
   resourceList,
   versionInfo,
 } from './discovery.ts';
-import type { EmbeddedRequests } from './embedded-requests.ts';
-import { noSuchPath } from './not-found.ts';
+import type { EmbeddedRequests, PathRequest } from './embedded-requests.ts';
+import { noSuchPath } from './status-error.ts';
 import { openApiDocument, openApiIndex } from './openapi.ts';
-import type { PathRequest } from './path-request.ts';
 import { choosePresentation } from './presentation.ts';
 import { methodNotAllowed } from './resource-requests.ts';
 import type { ResourceTypes } from './resource-type.ts';

@@ -1,29 +1,20 @@
 import type { Clock } from '../../src/base/clock.ts';
 import type { Authentication } from './authentication.ts';
 import { invalidObject, required } from './field-error.ts';
-import { arrayAt, at, copyJson, isObject, objectAt, stringAt } from './json.ts';
-import type { JsonObject } from './json.ts';
-import { jsonPatch } from './json-patch.ts';
-import { readList, scopeFilter, tooLargeResourceVersion } from './list-read.ts';
-import type { Scope } from './list-read.ts';
-import { mergePatch } from './merge-patch.ts';
-import { noSuchPath, notFound } from './not-found.ts';
-import { bindPod } from './pod-binding.ts';
+import { arrayAt, at, copyJson, isObject, type JsonObject, objectAt, stringAt } from './json.ts';
+import { jsonPatch, mergePatch } from './json-patch.ts';
+import { readList, type Scope, scopeFilter, tooLargeResourceVersion } from './list-read.ts';
+import { noSuchPath, notFound, StatusError } from './status-error.ts';
+import { bindPod, podStreamError, scaleOf, withScale } from './subresources.ts';
 import type { ObjectRegistry, Target, WritePart, WriteResult } from './object-registry.ts';
-import { podStreamError } from './pod-streams.ts';
 import { choosePresentation, Renderer } from './presentation.ts';
-import { parseReadOptions } from './read-options.ts';
-import type { ReadOptions } from './read-options.ts';
+import { parseReadOptions, type ReadOptions } from './read-options.ts';
 import { objectTypes, parseBody, parseObject } from './request-body.ts';
-import type { ResourceRequest } from './resource-request.ts';
-import { scaleOf, withScale } from './scale.ts';
-import { StatusError } from './status-error.ts';
+import { deleteOptions, patchTypes, readDeleteOptions, type ResourceRequest, writeOptions } from './write-options.ts';
 import type { Store } from './store.ts';
 import { strategicMerge } from './strategic-merge.ts';
 import { timestamp } from './timestamps.ts';
-import { WatchStream } from './watch-stream.ts';
-import { deleteOptions, patchTypes, readDeleteOptions, writeOptions } from './write-options.ts';
-import type { WatchSettings } from './watch-stream.ts';
+import { type WatchSettings, WatchStream } from './watch-stream.ts';
 
 /** What requests are served from. */
 export interface ResourceRequestsOptions {

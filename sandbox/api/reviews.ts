@@ -1,8 +1,6 @@
 import type { Authentication, User } from './authentication.ts';
 import type { AccessRequest, Authorization, PolicyRule } from './authorization.ts';
-import { objectAt, stringAt, stringsAt } from './json.ts';
-import type { JsonObject } from './json.ts';
-import type { ReviewKind } from './review-kinds.ts';
+import { type JsonObject, objectAt, stringAt, stringsAt } from './json.ts';
 
 /** The posted review with its status filled in (Kubernetes, "Authorization", "Checking API access"). */
 export function reviewed(
@@ -62,4 +60,21 @@ const hasPaths = ({ nonResourceURLs = [] }: PolicyRule): boolean => nonResourceU
 
 function userInfo({ name, uid, groups }: User): object {
   return { username: name, ...(uid === undefined ? {} : { uid }), groups };
+}
+
+/** Kinds that are only posted: the response is in the status, and nothing is stored. */
+export const reviewKinds = [
+  { group: 'authentication.k8s.io', version: 'v1', plural: 'selfsubjectreviews', kind: 'SelfSubjectReview' },
+  { group: 'authentication.k8s.io', version: 'v1', plural: 'tokenreviews', kind: 'TokenReview' },
+  { group: 'authorization.k8s.io', version: 'v1', plural: 'selfsubjectaccessreviews', kind: 'SelfSubjectAccessReview' },
+  { group: 'authorization.k8s.io', version: 'v1', plural: 'selfsubjectrulesreviews', kind: 'SelfSubjectRulesReview' },
+  { group: 'authorization.k8s.io', version: 'v1', plural: 'subjectaccessreviews', kind: 'SubjectAccessReview' },
+] as const;
+
+/** One of them. */
+type ReviewKind = (typeof reviewKinds)[number];
+
+/** The review a path names, if it does. */
+export function findReview(group: string, version: string, plural: string): ReviewKind | undefined {
+  return reviewKinds.find((kind) => kind.group === group && kind.version === version && kind.plural === plural);
 }

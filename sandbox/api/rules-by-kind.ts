@@ -1,5 +1,4 @@
-import { attachmentRules } from './attachment-rules.ts';
-import { attributesClassRules } from './attributes-class-rules.ts';
+import { attachmentRules, attributesClassRules, csiDriverRules, csiNodeRules, storageCapacityRules, storageClassRules } from './storage-api-rules.ts';
 import { claimRules } from './claim-rules.ts';
 import {
   configMapRules,
@@ -10,11 +9,7 @@ import {
   rbacRules,
   secretRules,
 } from './core-rules.ts';
-import { csiDriverRules } from './csi-driver-rules.ts';
-import { csiNodeRules } from './csi-node-rules.ts';
 import type { KindRules } from './kind-rules.ts';
-import { storageCapacityRules } from './storage-capacity-rules.ts';
-import { storageClassRules } from './storage-class-rules.ts';
 import { volumeRules } from './volume-rules.ts';
 
 const rules = new Map<string, KindRules>([

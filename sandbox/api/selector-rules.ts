@@ -1,6 +1,4 @@
-import type { Check } from './field-checks.ts';
-import { duplicate, invalid, required, forbidden } from './field-error.ts';
-import type { FieldError } from './field-error.ts';
+import { type Check, duplicate, type FieldError, forbidden, invalid, required } from './field-error.ts';
 import { arrayAt, isObject, jsonEqual, objectAt, stringAt, stringsAt } from './json.ts';
 import { labelValueProblem, qualifiedNameProblem, subdomainProblem } from './names.ts';
 

@@ -1,3 +1,5 @@
+import { qualifiedResource, type ResourceType } from './resource-type.ts';
+
 /** HTTP codes of the machine-readable reasons (Kubernetes API conventions, "Response Status Kind"). */
 const reasonCodes = {
   BadRequest: 400,
@@ -21,7 +23,7 @@ const reasonCodes = {
 } as const;
 
 /** A machine-readable reason of a failure; empty where the API gives none. Others exist, by injected faults only. */
-export type StatusReason = keyof typeof reasonCodes | '' | (string & Record<never, never>);
+type StatusReason = keyof typeof reasonCodes | '' | (string & Record<never, never>);
 
 /** One cause in `details.causes`. */
 export interface StatusCause {
@@ -31,7 +33,7 @@ export interface StatusCause {
 }
 
 /** `details` of a Status: which object, which causes, when to come back. */
-export interface StatusDetails {
+interface StatusDetails {
   name?: string;
   group?: string;
   /** The resource in lower-case plural for most reasons, the kind for `Invalid`. */
@@ -75,4 +77,31 @@ export class StatusError extends Error {
       code: this.code,
     };
   }
+}
+
+/** The 404 for a missing object. */
+export function notFound(type: ResourceType, name: string): StatusError {
+  return new StatusError('NotFound', `${qualifiedResource(type)} ${JSON.stringify(name)} not found`, {
+    details: { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.plural },
+  });
+}
+
+/** The 404 for a path that leads nowhere. */
+export function noSuchPath(): StatusError {
+  return new StatusError('NotFound', 'the server could not find the requested resource', { details: {} });
+}
+
+/** The 409 for a write that does not fit what is stored. */
+export function conflict(type: ResourceType, name: string, why: string): StatusError {
+  const message = `Operation cannot be fulfilled on ${qualifiedResource(type)} ${JSON.stringify(name)}: ${why}`;
+  return new StatusError('Conflict', message, {
+    details: { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.plural },
+  });
+}
+
+/** The 409 for a name that is taken. */
+export function alreadyExists(type: ResourceType, name: string): StatusError {
+  return new StatusError('AlreadyExists', `${qualifiedResource(type)} ${JSON.stringify(name)} already exists`, {
+    details: { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.plural },
+  });
 }

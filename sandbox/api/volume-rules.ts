@@ -1,14 +1,10 @@
 import { posix } from 'node:path';
 import { accessModeErrors } from './claim-rules.ts';
 import type { SandboxObject } from './client.ts';
-import { all, each, filled, ifFilled, ifSet, named, oneOf, syntax } from './field-checks.ts';
-import { forbidden, invalid, notSupported, required } from './field-error.ts';
-import type { FieldError } from './field-error.ts';
+import { all, each, type FieldError, filled, forbidden, ifFilled, ifSet, invalid, named, notSupported, oneOf, required, syntax } from './field-error.ts';
 import { volumeSources } from './kind-schemas.ts';
-import type { KindRules } from './kind-rules.ts';
-import { arrayAt, at, isObject, jsonEqual, objectAt, stringAt } from './json.ts';
-import type { JsonObject } from './json.ts';
-import { withoutEmpty } from './immutable-fields.ts';
+import { type KindRules, withoutEmpty } from './kind-rules.ts';
+import { arrayAt, at, isObject, jsonEqual, type JsonObject, objectAt, stringAt } from './json.ts';
 import { subdomainProblem } from './names.ts';
 import { quantityNanos } from './quantity.ts';
 import { sameFields } from './schema.ts';

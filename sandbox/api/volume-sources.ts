@@ -1,11 +1,7 @@
 import { posix } from 'node:path';
-import { csiDriverName } from './driver-name-rules.ts';
-import { all, between, each, filled, ifFilled, ifSet, isLongerThan, named, oneOf, syntax } from './field-checks.ts';
-import type { Check } from './field-checks.ts';
-import { invalid, notSupported, required } from './field-error.ts';
-import type { FieldError } from './field-error.ts';
-import { arrayAt, isObject, objectAt, stringAt } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { csiDriverName } from './storage-api-rules.ts';
+import { all, between, type Check, each, type FieldError, filled, ifFilled, ifSet, invalid, isLongerThan, named, notSupported, oneOf, required, syntax } from './field-error.ts';
+import { arrayAt, isObject, type JsonObject, objectAt, stringAt } from './json.ts';
 import { labelNameProblem, subdomainProblem } from './names.ts';
 
 /** Rules of a volume source of a PersistentVolume. */

@@ -1,15 +1,13 @@
 import type { Clock, Timer } from '../../src/base/clock.ts';
 import type { Subscription } from './client.ts';
 import type { FaultAction } from './faults.ts';
-import type { Change } from './history.ts';
-import { scopeFilter } from './list-read.ts';
-import type { Scope } from './list-read.ts';
+import type { Change, Store } from './store.ts';
+import { type Scope, scopeFilter } from './list-read.ts';
 import type { Renderer } from './presentation.ts';
 import type { ReadOptions } from './read-options.ts';
 import type { Reply } from './reply.ts';
 import type { Revision } from './revision.ts';
 import { StatusError } from './status-error.ts';
-import type { Store } from './store.ts';
 
 /** How a server treats all its watches. */
 export interface WatchSettings {

@@ -1,11 +1,11 @@
 import type { DeleteOptions } from './deletion.ts';
+import type { FaultAction } from './faults.ts';
 import { invalidObject, notSupported } from './field-error.ts';
-import { arrayAt, objectAt } from './json.ts';
-import type { JsonObject } from './json.ts';
+import { arrayAt, type JsonObject, objectAt } from './json.ts';
 import type { WriteOptions } from './object-registry.ts';
+import type { Reply } from './reply.ts';
 import { objectTypes, parseObject } from './request-body.ts';
-import type { Verb } from './request-target.ts';
-import type { ResourceRequest } from './resource-request.ts';
+import type { ResourceTarget, Verb } from './request-target.ts';
 import type { VersionedType } from './resource-type.ts';
 
 /** Media types of patches that the kind takes. */
@@ -66,4 +66,19 @@ export function readDeleteOptions(options: JsonObject): DeleteOptions {
     ...(typeof grace === 'number' ? { gracePeriodSeconds: grace } : {}),
     dryRun: isDryRun(arrayAt(options, 'dryRun'), 'delete'),
   };
+}
+
+/** An authorised request for a resource that exists. */
+export interface ResourceRequest {
+  readonly verb: Verb;
+  readonly target: ResourceTarget;
+  readonly of: VersionedType;
+  readonly query: URLSearchParams;
+  readonly accept: string | undefined;
+  readonly contentType: string;
+  readonly body: Buffer;
+  readonly reply: Reply;
+  readonly fault: FaultAction | undefined;
+  /** Aborts when the client goes away or the server stops. */
+  readonly signal: AbortSignal;
 }

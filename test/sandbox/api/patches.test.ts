@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { applyConfiguration } from '../../../sandbox/api/field-ownership.ts';
 import type { JsonObject } from '../../../sandbox/api/json.ts';
-import { jsonPatch } from '../../../sandbox/api/json-patch.ts';
-import { mergePatch } from '../../../sandbox/api/merge-patch.ts';
+import { jsonPatch, mergePatch } from '../../../sandbox/api/json-patch.ts';
 import { strategicMerge } from '../../../sandbox/api/strategic-merge.ts';
 
 describe('strategicMerge', () => {

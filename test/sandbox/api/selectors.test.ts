@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { builtInResources } from '../../../sandbox/api/built-in-resources.ts';
-import { parseFieldSelector } from '../../../sandbox/api/field-selector.ts';
-import { parseLabelSelector } from '../../../sandbox/api/label-selector.ts';
+import { parseFieldSelector, parseLabelSelector } from '../../../sandbox/api/selectors.ts';
 
 describe('label selectors', () => {
   const labels = { a: 'b', tier: 'db', n: '5', 'x.io/y': '' };

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../../src/base/clock.ts';
-import { Store } from '../../../sandbox/api/store.ts';
-import type { Change } from '../../../sandbox/api/history.ts';
+import { type Change, Store } from '../../../sandbox/api/store.ts';
 
 const object = (name: string, value = '') => ({ kind: 'K', apiVersion: 'v1', metadata: { name }, value });
 const names = (revisions: readonly { name: string }[] | undefined) => revisions?.map(({ name }) => name);

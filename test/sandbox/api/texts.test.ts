@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ageText, durationText } from '../../../sandbox/api/age.ts';
-import { decodeContinue, encodeContinue } from '../../../sandbox/api/continue-token.ts';
-import { parseFaultRule } from '../../../sandbox/api/fault-rule.ts';
-import { Faults } from '../../../sandbox/api/faults.ts';
+import { decodeContinue, encodeContinue } from '../../../sandbox/api/list-read.ts';
+import { Faults, parseFaultRule } from '../../../sandbox/api/faults.ts';
 import { kindSchemas } from '../../../sandbox/api/kind-schemas.ts';
 import {
   labelNameProblem,
