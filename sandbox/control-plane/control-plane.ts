@@ -5,7 +5,7 @@
 import type { Clock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/logger.ts';
 import type { SandboxClient } from '../api/client.ts';
-import { ClaimProtection } from './claim-protection.ts';
+import { ClaimProtection, VolumeProtection } from './protection.ts';
 import { ExpandController } from './expand-controller.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { guardHandlers } from './guarded-client.ts';
@@ -17,7 +17,6 @@ import { PodIndex } from './pod-index.ts';
 import { PvBinder } from './pv-binder.ts';
 import { Scheduler, type SchedulingSettings } from './scheduler.ts';
 import { VolumeIndex } from './volume-index.ts';
-import { VolumeProtection } from './volume-protection.ts';
 
 /** The parts that can be switched off one by one. */
 export type ControlPlanePart =

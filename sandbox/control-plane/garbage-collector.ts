@@ -1,13 +1,20 @@
 import type { Clock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/logger.ts';
-import type { SandboxClient, SandboxObject, SandboxOwner, Subscription, WatchEvent } from '../api/client.ts';
+import type {
+  SandboxClient,
+  SandboxName,
+  SandboxObject,
+  SandboxOwner,
+  Subscription,
+  WatchEvent,
+} from '../api/client.ts';
 import { KeyedWorker } from './keyed-worker.ts';
-import { getObject, listObjects, nameOf, subscribeTo } from './object-access.ts';
-import { graphKey, OwnerGraph, type AnyObject } from './owner-graph.ts';
-import { storedTypes, type StoredType } from './stored-types.ts';
+import { MultiMap } from './mirror.ts';
+import { getObject, keyOf, listObjects, nameOf, subscribeTo } from './object-access.ts';
+import { type StoredType, storedTypes } from './stored-types.ts';
 
 /** What a `GarbageCollector` needs. */
-export interface GarbageCollectorOptions {
+interface GarbageCollectorOptions {
   client: SandboxClient;
   clock: Clock;
   logger: Logger;
@@ -148,4 +155,47 @@ export class GarbageCollector implements Disposable {
     const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== finalizer);
     this.#client.update(type.ref, { ...object, metadata: { ...object.metadata, finalizers } });
   }
+}
+
+/** An object of any type. */
+interface AnyObject {
+  type: StoredType;
+  name: SandboxName;
+}
+
+/** Who is owned by whom, for objects that have owners; everything else takes no memory. */
+class OwnerGraph {
+  readonly #dependents = new MultiMap<AnyObject>();
+  readonly #entries = new Map<string, { entry: AnyObject; ownerUids: string[] }>();
+
+  /** Takes over the object's present owners. */
+  set(type: StoredType, object: SandboxObject): void {
+    const key = graphKey(type, object.metadata);
+    this.delete(type, object);
+    const uids = (object.metadata.ownerReferences ?? []).map(({ uid }) => uid);
+    if (uids.length === 0) return;
+    const { namespace, name } = object.metadata;
+    const entry: AnyObject = { type, name: namespace === undefined ? { name } : { namespace, name } };
+    this.#entries.set(key, { entry, ownerUids: uids });
+    for (const uid of uids) this.#dependents.add(uid, entry);
+  }
+
+  /** Forgets the object as a dependent; as an owner it stays until its dependents are gone. Safe to repeat. */
+  delete(type: StoredType, object: SandboxObject): void {
+    const key = graphKey(type, object.metadata);
+    const known = this.#entries.get(key);
+    if (known === undefined) return;
+    for (const uid of known.ownerUids) this.#dependents.delete(uid, known.entry);
+    this.#entries.delete(key);
+  }
+
+  /** The objects that name this uid among their owners. */
+  dependentsOf(uid: string): AnyObject[] {
+    return [...this.#dependents.get(uid)];
+  }
+}
+
+/** One text for type and name, unique in the store. */
+function graphKey(type: StoredType, name: SandboxName): string {
+  return `${type.storage}:${keyOf({ metadata: name })}`;
 }

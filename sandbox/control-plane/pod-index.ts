@@ -1,5 +1,4 @@
-import type { Mirror } from './mirror.ts';
-import { MultiMap } from './multi-map.ts';
+import { type Mirror, MultiMap } from './mirror.ts';
 import { keyOf } from './object-access.ts';
 import type { Pod, PodVolume } from './objects.ts';
 

@@ -3,21 +3,20 @@ import type { Logger } from '../../src/base/logger.ts';
 import type { SandboxClient, Subscription } from '../api/client.ts';
 import { annotation } from './annotations.ts';
 import type { BinderContext } from './binder-context.ts';
-import { isDelayed, isMarkedDefault } from './claim-class.ts';
+import { claimClass, isDelayed, isMarkedDefault } from './claim-class.ts';
 import { EventRecorder } from './event-recorder.ts';
 import { isAvailableFor } from './find-volume.ts';
 import { KeyedWorker } from './keyed-worker.ts';
-import type { Change, Mirror } from './mirror.ts';
+import { type Change, type Mirror, MultiMap } from './mirror.ts';
 import { getObject, hasAnnotation, keyOf, listObjects, nameOf, subscribeTo, type TypedEvent } from './object-access.ts';
-import { resources, type Claim, type Pod, type StorageClass, type Volume } from './objects.ts';
+import { type Claim, type Pod, resources, type StorageClass, type Volume } from './objects.ts';
 import { claimKeysOf, type PodIndex } from './pod-index.ts';
 import { syncClaim } from './sync-claim.ts';
 import { syncVolume } from './sync-volume.ts';
 import { claimKeyOf, type VolumeIndex } from './volume-index.ts';
-import { WaitingClaims } from './waiting-claims.ts';
 
 /** What a `PvBinder` needs. */
-export interface PvBinderOptions {
+interface PvBinderOptions {
   client: SandboxClient;
   clock: Clock;
   logger: Logger;
@@ -165,4 +164,50 @@ export class PvBinder implements Disposable {
 
 function isFree(volume: Volume): boolean {
   return volume.status?.phase === 'Available' && volume.spec.claimRef === undefined;
+}
+
+interface Place {
+  className: string;
+  volumeName: string;
+}
+
+/** Claims that are not bound yet, by what they may be waiting for, so that its arrival wakes them at once. */
+class WaitingClaims {
+  readonly #places = new Map<string, Place>();
+  readonly #byClass = new MultiMap<string>();
+  readonly #byVolume = new MultiMap<string>();
+
+  /** Files the claim under its class and wanted volume, or forgets it once binding is complete. */
+  note(claim: Claim): void {
+    const key = keyOf(claim);
+    this.forget(key);
+    if (hasAnnotation(claim, annotation.bindCompleted)) return;
+    const place = { className: claimClass(claim), volumeName: claim.spec.volumeName ?? '' };
+    this.#places.set(key, place);
+    this.#byClass.add(place.className, key);
+    if (place.volumeName !== '') this.#byVolume.add(place.volumeName, key);
+  }
+
+  /** Safe to repeat. */
+  forget(key: string): void {
+    const place = this.#places.get(key);
+    if (place === undefined) return;
+    this.#places.delete(key);
+    this.#byClass.delete(place.className, key);
+    this.#byVolume.delete(place.volumeName, key);
+  }
+
+  has(key: string): boolean {
+    return this.#places.has(key);
+  }
+
+  /** Keys of the waiting claims of the class, oldest first; the empty name stands for claims without one. */
+  ofClass(className: string): Iterable<string> {
+    return this.#byClass.get(className);
+  }
+
+  /** Keys of the waiting claims that name this volume. */
+  ofVolume(volumeName: string): Iterable<string> {
+    return this.#byVolume.get(volumeName);
+  }
 }

@@ -1,7 +1,7 @@
-import { whyNodeUnfit } from './node-filter.ts';
-import type { Node, Pod } from './objects.ts';
+import { planVolumes, type VolumePlan, type VolumePlanContext } from './capacity-index.ts';
+import type { Node, Pod, Toleration } from './objects.ts';
 import { resolvePodClaims } from './pod-claims.ts';
-import { planVolumes, type VolumePlan, type VolumePlanContext } from './volume-plan.ts';
+import { matchesNodeSelector } from './selectors.ts';
 
 /** A node the pod fits, with the way its claims get their volumes there. */
 export interface Placement {
@@ -10,7 +10,7 @@ export interface Placement {
 }
 
 /** The nodes a pod fits, in the order given; if there are none, the message for its event and condition. */
-export type SchedulingDecision = { placements: Placement[] } | { message: string };
+type SchedulingDecision = { placements: Placement[] } | { message: string };
 
 /** Decides where the pod may go. Writes nothing. */
 export function schedulePod(context: VolumePlanContext, pod: Pod, nodes: readonly Node[]): SchedulingDecision {
@@ -33,4 +33,39 @@ export function schedulePod(context: VolumePlanContext, pod: Pod, nodes: readonl
 function unschedulable(nodeCount: number, why: string): string {
   const where = `0/${nodeCount} nodes are available`;
   return `${where}: ${why}. preemption: ${where}: ${nodeCount} Preemption is not helpful for scheduling.`;
+}
+
+type Taint = NonNullable<NonNullable<Node['spec']>['taints']>[number];
+
+const unschedulableTaint: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+
+/**
+ * Why the pod cannot run on the node, volumes aside, in the words of the scheduler; `undefined` if it can (Kubernetes,
+ * "Assigning Pods to Nodes" and "Taints and Tolerations").
+ */
+export function whyNodeUnfit(pod: Pod, node: Node): string | undefined {
+  const { tolerations = [], nodeSelector = {}, affinity } = pod.spec;
+  if (node.spec?.unschedulable === true && !isTolerated(unschedulableTaint, tolerations)) {
+    return 'node(s) were unschedulable';
+  }
+  for (const taint of node.spec?.taints ?? []) {
+    if (taint.effect !== 'NoSchedule' && taint.effect !== 'NoExecute') continue;
+    if (isTolerated(taint, tolerations)) continue;
+    return `node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`;
+  }
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const { labels = {} } = node.metadata;
+  const selected = Object.entries(nodeSelector).every(([key, value]) => labels[key] === value);
+  if (!selected || (required !== undefined && !matchesNodeSelector(required, node))) {
+    return "node(s) didn't match Pod's node affinity/selector";
+  }
+  return undefined;
+}
+
+function isTolerated(taint: Taint, tolerations: Toleration[]): boolean {
+  return tolerations.some(({ key, operator = 'Equal', value = '', effect }) => {
+    if (effect && effect !== taint.effect) return false;
+    if (key && key !== taint.key) return false;
+    return operator === 'Exists' || (Boolean(key) && value === (taint.value ?? ''));
+  });
 }

@@ -5,15 +5,15 @@ import type { SandboxClient, SandboxObject, Subscription } from '../api/client.t
 import { CapacityIndex, largestVolume } from './capacity-index.ts';
 import { EventRecorder } from './event-recorder.ts';
 import { KeyedWorker } from './keyed-worker.ts';
-import { Mirror, type Change } from './mirror.ts';
+import { type Change, Mirror } from './mirror.ts';
 import { createNodeChoice, type NodeChoice, type NodeChoicePolicy } from './node-choice.ts';
-import { getObject, keyOf, nameOf, subscribeTo } from './object-access.ts';
-import { resources, type Node, type Pod, type StorageCapacity, type Volume } from './objects.ts';
-import { checkBinding, startBinding, type PodBinding } from './pod-binding.ts';
 import { reportUnscheduled } from './pod-condition.ts';
+import { getObject, keyOf, nameOf, subscribeTo } from './object-access.ts';
+import { type Node, type Pod, resources, type StorageCapacity, type Volume } from './objects.ts';
+import { checkBinding, type PodBinding, startBinding } from './pod-binding.ts';
 import { claimKeysOf, isFinished, type PodIndex } from './pod-index.ts';
-import { schedulePod, type Placement } from './schedule-pod.ts';
-import { SchedulingQueue, type PodState } from './scheduling-queue.ts';
+import { type Placement, schedulePod } from './schedule-pod.ts';
+import { type PodState, SchedulingQueue } from './scheduling-queue.ts';
 import { claimKeyOf, type VolumeIndex } from './volume-index.ts';
 
 /** Settings of the scheduler that tests and demos may change. */

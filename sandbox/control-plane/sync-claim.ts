@@ -4,11 +4,11 @@ import { bindVolume } from './bind-volume.ts';
 import type { BinderContext } from './binder-context.ts';
 import { claimClass, findDefaultClass, isDelayed, saysNoClass } from './claim-class.ts';
 import { findVolume } from './find-volume.ts';
-import { getObject, hasAnnotation, keyOf, updateObject } from './object-access.ts';
-import { resources, type Claim } from './objects.ts';
+import { migratedPlugins } from './migrated-plugins.ts';
+import { getObject, hasAnnotation, keyOf, setAnnotation, updateObject } from './object-access.ts';
+import { type Claim, resources } from './objects.ts';
 import { setUnboundPhase } from './phases.ts';
 import { isFinished } from './pod-index.ts';
-import { requestProvisioning } from './request-provisioning.ts';
 import { refersTo, whyUnfit } from './volume-fit.ts';
 
 /**
@@ -115,4 +115,41 @@ function syncBoundClaim(context: BinderContext, claim: Claim): void {
     const message = 'Two claims are bound to the same volume, this one is bound incorrectly';
     setUnboundPhase(context, claim, 'Lost', { reason: 'ClaimMisbound', message });
   }
+}
+
+/**
+ * Asks the class's provisioner, or the driver that replaced it, for a volume: both annotations on the claim, then the
+ * event. A repeat writes the event only. The phase is not touched.
+ *
+ * @returns the claim as stored.
+ * @throws {StatusError} if the claim cannot be written.
+ */
+function requestProvisioning(context: BinderContext, claim: Claim): Claim {
+  const { client, events } = context;
+  const className = claimClass(claim);
+  const storageClass = getObject(client, resources.classes, { name: className });
+  if (storageClass === undefined) {
+    events.warning(claim, 'ProvisioningFailed', `storageclass.storage.k8s.io "${className}" not found`);
+    return claim;
+  }
+  const provisioner = migratedPlugins.get(storageClass.provisioner) ?? storageClass.provisioner;
+  if (provisioner.startsWith('kubernetes.io/')) {
+    events.warning(claim, 'ProvisioningFailed', `no volume plugin matched name: ${provisioner}`);
+    return claim;
+  }
+  const annotated = annotate(context, claim, provisioner);
+  events.normal(
+    annotated,
+    'ExternalProvisioning',
+    `Waiting for a volume to be created either by the external provisioner '${provisioner}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`,
+  );
+  return annotated;
+}
+
+function annotate({ client }: BinderContext, claim: Claim, provisioner: string): Claim {
+  if (claim.metadata.annotations?.[annotation.storageProvisioner] === provisioner) return claim;
+  return updateObject(client, resources.claims, claim, (copy) => {
+    setAnnotation(copy, annotation.betaStorageProvisioner, provisioner);
+    setAnnotation(copy, annotation.storageProvisioner, provisioner);
+  });
 }

@@ -1,5 +1,4 @@
-import type { Mirror } from './mirror.ts';
-import { MultiMap } from './multi-map.ts';
+import { type Mirror, MultiMap } from './mirror.ts';
 import type { Volume } from './objects.ts';
 import { volumeModeOf, volumeSize } from './volume-fit.ts';
 

@@ -3,14 +3,18 @@ import { isDeepStrictEqual } from 'node:util';
 import { readCapabilities, readCapacityRange, required, requiredName } from './arguments.ts';
 import { CallError } from './call-error.ts';
 import { freeRoom } from './free-room.ts';
-import type { HostpathDriver } from './hostpath-driver.ts';
-import { knownVolume, needController } from './hostpath-driver.ts';
+import { changeVolume, type HostpathDriver, knownVolume, needController } from './hostpath-driver.ts';
 import type { AccessType, VolumeRecord } from './hostpath-state.ts';
-import type { CreateVolumeRequest, StringMap, Volume, VolumeContentSource } from './messages.ts';
-import { checkMutableParameters } from './mutable-parameters.ts';
+import type {
+  ControllerModifyVolumeRequest,
+  CreateVolumeRequest,
+  StringMap,
+  Volume,
+  VolumeContentSource,
+} from './messages.ts';
 import { fulfils, placesFor } from './segments.ts';
-import { volumeMessage } from './volume-message.ts';
 import { copyContent, makeContent, resizeBlockContent } from './volume-content.ts';
+import { volumeMessage } from './volume-message.ts';
 
 const defaultBytes = 1n << 30n;
 
@@ -186,4 +190,25 @@ function volumeSource(driver: HostpathDriver, record: { volumeId: string }): Sou
 /** Whether a name can be part of an id, which is a folder's name, too, and has at most 128 bytes (CSI, "Size Limits"). */
 function isPlain(name: string): boolean {
   return /^[\w.-]{1,80}$/.test(name);
+}
+
+/** @throws {CallError} `INVALID_ARGUMENT` for a key the driver does not know, or any without MODIFY_VOLUME. */
+function checkMutableParameters(driver: HostpathDriver, parameters: StringMap): void {
+  const known = driver.capabilities.controller.has('MODIFY_VOLUME') ? driver.mutableParameters : [];
+  const unknown = Object.keys(parameters).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw new CallError('INVALID_ARGUMENT', `mutable parameter ${unknown} is not supported`);
+}
+
+/** ControllerModifyVolume: changes the given keys and keeps the others. Repeatable. */
+export async function controllerModifyVolume(
+  driver: HostpathDriver,
+  request: ControllerModifyVolumeRequest,
+): Promise<object> {
+  needController(driver, 'MODIFY_VOLUME');
+  const id = required(request.volume_id, 'volume_id');
+  await changeVolume(driver, id, (volume) => {
+    checkMutableParameters(driver, request.mutable_parameters ?? {});
+    return { ...volume, mutableParameters: { ...volume.mutableParameters, ...request.mutable_parameters } };
+  });
+  return {};
 }

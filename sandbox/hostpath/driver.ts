@@ -3,7 +3,8 @@
  * sidecar on the other side of a socket: for demos, for tests with injected faults, and as an example for driver
  * authors.
  */
-import { rmSync } from 'node:fs';
+import { lstatSync, mkdirSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
@@ -14,7 +15,6 @@ import { openState } from './hostpath-state.ts';
 import { PendingOperations } from './pending-operations.ts';
 import type { ServedTopology } from './segments.ts';
 import { hostpathServices } from './services.ts';
-import { clearSocketPath } from './socket-path.ts';
 
 /** What a driver is started with; `parseFlags` makes it from a command line. */
 export interface DriverOptions {
@@ -41,7 +41,7 @@ export interface DriverOptions {
 }
 
 /** A driver that listens. */
-export interface RunningDriver {
+interface RunningDriver {
   /** As a CSI address: `unix:///path.sock`. */
   readonly address: string;
   /** Ends calls in work (those that wait on a fault at once, others after a second) and removes the socket. */
@@ -99,4 +99,37 @@ async function shutDown(server: Server): Promise<void> {
   await Promise.race([ended, delay(1000, undefined, { ref: false })]);
   server.forceShutdown();
   await ended;
+}
+
+/** The socket's path cannot be used; the message says why. */
+class SocketPathError extends Error {
+  override readonly name = 'SocketPathError';
+}
+
+/**
+ * Makes way for a socket: makes its folder and removes what a process that is gone left behind.
+ *
+ * @throws {SocketPathError} when somebody listens there, or something else than a socket is in the way.
+ */
+async function clearSocketPath(socketPath: string): Promise<void> {
+  mkdirSync(path.dirname(socketPath), { recursive: true });
+  const found = lstatSync(socketPath, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new SocketPathError(`${socketPath} exists and is not a socket`);
+  if (await responds(socketPath)) throw new SocketPathError(`another process listens on ${socketPath}`);
+  rmSync(socketPath, { force: true });
+}
+
+async function responds(socketPath: string): Promise<boolean> {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  const socket = connect(socketPath, () => resolve(true));
+  socket.once('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false);
+    else reject(new SocketPathError(`${socketPath}: ${error.message}`, { cause: error }));
+  });
+  try {
+    return await promise;
+  } finally {
+    socket.destroy();
+  }
 }

@@ -1,10 +1,8 @@
+import { appendFileSync } from 'node:fs';
 import type { handleUnaryCall, sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
 import type { Clock } from '../../src/base/clock.ts';
 import { CallError } from './call-error.ts';
-import type { CallRecord } from './call-log.ts';
-import { logCall, withoutSecretValues } from './call-log.ts';
-import type { Fault } from './faults.ts';
-import { isHeld, takeFault } from './faults.ts';
+import { type Fault, isHeld, takeFault } from './faults.ts';
 
 /** How often a call that is held reads the file, in milliseconds. */
 const holdPollMs = 20;
@@ -121,4 +119,32 @@ function asCallError(method: string, error: unknown): CallError {
     `${method} failed unexpectedly: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
   );
   return new CallError('INTERNAL', error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+/** One line of `calls.jsonl`. */
+export interface CallRecord {
+  /** RFC 3339, when the call came in. */
+  time: string;
+  method: string;
+  /** The request; of secrets only the keys. */
+  request: object;
+  /** `OK` or the status' name. */
+  code: string;
+  /** Absent for `OK`. */
+  message?: string;
+  /** How long the call took, in milliseconds. */
+  ms: number;
+  /** Present when the caller gave up before the response. */
+  cancelled?: true;
+}
+
+/** The request as it may be shown: the values of `secrets` never leave the process. */
+export function withoutSecretValues(request: object): object {
+  const { secrets, ...rest } = request as { secrets?: object };
+  return secrets === undefined ? rest : { ...rest, secrets: Object.keys(secrets).sort() };
+}
+
+/** Appends one call to the log; the line is whole even when many calls end at once. */
+function logCall(file: string, record: CallRecord): void {
+  appendFileSync(file, JSON.stringify(record) + '\n');
 }

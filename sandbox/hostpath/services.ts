@@ -1,15 +1,14 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 import { csiServices } from '../csi-services.ts';
-import { controllerPublishVolume, controllerUnpublishVolume } from './attachment.ts';
-import { createVolume } from './create-volume.ts';
+import { readCapability, required } from './arguments.ts';
+import { CallError } from './call-error.ts';
+import { controllerModifyVolume, createVolume } from './create-volume.ts';
 import { getCapacity } from './free-room.ts';
-import type { HostpathDriver } from './hostpath-driver.ts';
-import { controllerGetCapabilities, getPluginCapabilities, getPluginInfo, probe } from './identity.ts';
-import { controllerModifyVolume } from './mutable-parameters.ts';
+import { changeVolume, type HostpathDriver, needController } from './hostpath-driver.ts';
+import type { ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest, StringMap } from './messages.ts';
 import { nodeExpandVolume, nodeGetCapabilities, nodeGetInfo, nodeGetVolumeStats } from './node-info.ts';
 import { nodePublishVolume, nodeStageVolume, nodeUnpublishVolume, nodeUnstageVolume } from './node-mounts.ts';
-import { serveCall } from './serve-call.ts';
-import type { ServeOptions } from './serve-call.ts';
+import { serveCall, type ServeOptions } from './serve-call.ts';
 import { createSnapshot, deleteSnapshot, getSnapshot, listSnapshots } from './snapshots.ts';
 import {
   controllerExpandVolume,
@@ -51,7 +50,7 @@ const calls = {
 } as const;
 
 /** One gRPC service and its handlers. */
-export interface ServedService {
+interface ServedService {
   definition: ServiceDefinition;
   implementation: UntypedServiceImplementation;
 }
@@ -83,4 +82,78 @@ export function hostpathServices(
         }),
       ),
     }));
+}
+
+/** ControllerPublishVolume: notes the attachment; a volume in a single-node mode goes to one node at a time. */
+async function controllerPublishVolume(
+  driver: HostpathDriver,
+  request: ControllerPublishVolumeRequest,
+): Promise<{ publish_context: StringMap }> {
+  needController(driver, 'PUBLISH_UNPUBLISH_VOLUME');
+  const id = required(request.volume_id, 'volume_id');
+  const node = required(request.node_id, 'node_id');
+  const access = readCapability(
+    request.volume_capability,
+    driver.capabilities.controller.has('SINGLE_NODE_MULTI_WRITER'),
+  );
+  const readonly = request.readonly ?? false;
+  await changeVolume(driver, id, (volume) => {
+    if (!driver.nodeIds.includes(node)) throw new CallError('NOT_FOUND', `node ${node} does not exist`);
+    if (access.type !== volume.accessType) {
+      throw new CallError('INVALID_ARGUMENT', `volume ${id} is a ${volume.accessType} volume`);
+    }
+    const before = volume.attached[node];
+    if (before !== undefined && before.readonly !== readonly) {
+      const how = before.readonly ? 'readonly' : 'writable';
+      throw new CallError('ALREADY_EXISTS', `volume ${id} is already attached to node ${node}, ${how}`);
+    }
+    const other = Object.keys(volume.attached).find((attached) => attached !== node);
+    if (other !== undefined && access.mode.startsWith('SINGLE_NODE_')) {
+      throw new CallError('FAILED_PRECONDITION', `volume ${id} is attached to node ${other}`);
+    }
+    return { ...volume, attached: { ...volume.attached, [node]: { readonly } } };
+  });
+  return { publish_context: {} };
+}
+
+/** ControllerUnpublishVolume: from every node when none is named; what is not attached is a success. */
+async function controllerUnpublishVolume(
+  driver: HostpathDriver,
+  request: ControllerUnpublishVolumeRequest,
+): Promise<object> {
+  needController(driver, 'PUBLISH_UNPUBLISH_VOLUME');
+  const id = required(request.volume_id, 'volume_id');
+  const node = request.node_id ?? '';
+  if (driver.state.volumes.get(id) === undefined) return {}; // a deleted volume is attached nowhere
+  await changeVolume(driver, id, (volume) => ({
+    ...volume,
+    attached: Object.fromEntries(Object.entries(volume.attached).filter(([name]) => node !== '' && name !== node)),
+  }));
+  return {};
+}
+
+/** The driver's own version; not that of any product. */
+const vendorVersion = '1.0.0';
+
+/** GetPluginInfo. */
+function getPluginInfo(driver: HostpathDriver): { name: string; vendor_version: string; manifest: StringMap } {
+  return { name: driver.driverName, vendor_version: vendorVersion, manifest: {} };
+}
+
+/** GetPluginCapabilities. */
+function getPluginCapabilities(driver: HostpathDriver): { capabilities: object[] } {
+  const capabilities = [...driver.capabilities.plugin].map((type) =>
+    type === 'ONLINE' ? { volume_expansion: { type } } : { service: { type } },
+  );
+  return { capabilities };
+}
+
+/** Probe: a driver that responds is ready; `faults.json` can say otherwise. */
+function probe(): { ready: { value: boolean } } {
+  return { ready: { value: true } };
+}
+
+/** ControllerGetCapabilities. */
+function controllerGetCapabilities(driver: HostpathDriver): { capabilities: { rpc: { type: string } }[] } {
+  return { capabilities: [...driver.capabilities.controller].map((type) => ({ rpc: { type } })) };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { whyNodeUnfit } from '../../../sandbox/control-plane/node-filter.ts';
+import { whyNodeUnfit } from '../../../sandbox/control-plane/schedule-pod.ts';
 import type { Node, Pod, SelectorRequirement } from '../../../sandbox/control-plane/objects.ts';
 import { matchesLabelSelector, matchesNodeSelector } from '../../../sandbox/control-plane/selectors.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withoutSecretValues } from '../../../sandbox/hostpath/call-log.ts';
+import { withoutSecretValues } from '../../../sandbox/hostpath/serve-call.ts';
 
 test('of secrets only the keys are shown, sorted', () => {
   const request = { name: 'v', secrets: { user: 'joe', password: 'hunter2' } };

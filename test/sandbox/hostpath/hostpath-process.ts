@@ -1,5 +1,4 @@
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import type { Client, ClientUnaryCall, requestCallback } from '@grpc/grpc-js';
-import type { CallRecord } from '../../../sandbox/hostpath/call-log.ts';
+import type { CallRecord } from '../../../sandbox/hostpath/serve-call.ts';
 import type { Fault } from '../../../sandbox/hostpath/faults.ts';
 import { programFile } from '../../support/program-file.ts';
 

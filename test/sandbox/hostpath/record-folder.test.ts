@@ -2,11 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { describe, test } from 'node:test';
-import type { TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { listPage } from '../../../sandbox/hostpath/list-page.ts';
-import { RecordFolder } from '../../../sandbox/hostpath/record-folder.ts';
-import type { StoredRecord } from '../../../sandbox/hostpath/record-folder.ts';
+import { RecordFolder, type StoredRecord } from '../../../sandbox/hostpath/hostpath-state.ts';
 
 interface Thing extends StoredRecord {
   colour: string;

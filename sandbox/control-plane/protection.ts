@@ -1,15 +1,15 @@
 import type { Clock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/logger.ts';
 import type { SandboxClient, Subscription } from '../api/client.ts';
-import { claimProtectionFinalizer } from './annotations.ts';
+import { claimProtectionFinalizer, volumeProtectionFinalizer } from './annotations.ts';
 import { KeyedWorker } from './keyed-worker.ts';
 import type { Mirror } from './mirror.ts';
 import { getObject, keyOf, listObjects, nameOf, subscribeTo, updateObject } from './object-access.ts';
-import { resources, type Claim, type Pod } from './objects.ts';
+import { type Claim, type Pod, resources, type Volume } from './objects.ts';
 import { claimKeysOf, claimNameOf, type PodIndex } from './pod-index.ts';
 
 /** What a `ClaimProtection` needs. */
-export interface ClaimProtectionOptions {
+interface ClaimProtectionOptions {
   client: SandboxClient;
   clock: Clock;
   logger: Logger;
@@ -112,4 +112,52 @@ function owns(pod: Pod, claim: Claim): boolean {
 
 function isShutDown({ metadata }: Pod): boolean {
   return metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0;
+}
+
+/** What a `VolumeProtection` needs. */
+interface VolumeProtectionOptions {
+  client: SandboxClient;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Keeps a deleted volume while it is bound (Kubernetes, "Storage Object in Use Protection"). */
+export class VolumeProtection implements Disposable {
+  readonly #client: SandboxClient;
+  readonly #worker: KeyedWorker;
+  #subscription: Subscription | undefined;
+
+  constructor({ client, clock, logger }: VolumeProtectionOptions) {
+    this.#client = client;
+    this.#worker = new KeyedWorker({ name: 'volume-protection', clock, logger, sync: (name) => this.#sync(name) });
+  }
+
+  start(): void {
+    this.#subscription = subscribeTo(this.#client, resources.volumes, ({ type, object }) => {
+      if (type !== 'DELETED' && needsWrite(object)) this.#worker.add(keyOf(object));
+    });
+    for (const volume of listObjects(this.#client, resources.volumes)) {
+      if (needsWrite(volume)) this.#worker.add(keyOf(volume));
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscription?.close();
+    this.#worker[Symbol.dispose]();
+  }
+
+  #sync(name: string): void {
+    const volume = getObject(this.#client, resources.volumes, { name });
+    if (volume === undefined || !needsWrite(volume)) return;
+    updateObject(this.#client, resources.volumes, volume, ({ metadata }) => {
+      const others = (metadata.finalizers ?? []).filter((finalizer) => finalizer !== volumeProtectionFinalizer);
+      metadata.finalizers = metadata.deletionTimestamp === undefined ? [...others, volumeProtectionFinalizer] : others;
+    });
+  }
+}
+
+function needsWrite({ metadata, status }: Volume): boolean {
+  const isProtected = metadata.finalizers?.includes(volumeProtectionFinalizer) ?? false;
+  if (metadata.deletionTimestamp === undefined) return !isProtected;
+  return isProtected && status?.phase !== 'Bound';
 }
