@@ -12,7 +12,7 @@ import {
   refusedPod,
 } from './refused-creations.ts';
 
-/** A StatefulSet, Deployment, ReplicaSet, Job or CronJob, with the fields that are read of them. */
+/** A StatefulSet, Deployment, ReplicaSet, DaemonSet, Job or CronJob, with the fields that are read of them. */
 export interface Workload extends KubeObject {
   spec?: {
     replicas?: number;
@@ -29,6 +29,9 @@ export interface Workload extends KubeObject {
     observedGeneration?: number;
     replicas?: number;
     completionTime?: string;
+    /** Of DaemonSets: on how many nodes they have Pods, and on how many they are to have one. */
+    currentNumberScheduled?: number;
+    desiredNumberScheduled?: number;
   };
 }
 
@@ -44,6 +47,7 @@ export const statefulSets = workload('apps', 'StatefulSet');
 export const deployments = workload('apps', 'Deployment');
 export const replicaSets = workload('apps', 'ReplicaSet');
 export const jobs = workload('batch', 'Job');
+export const daemonSets = workload('apps', 'DaemonSet');
 export const cronJobs = workload('batch', 'CronJob');
 
 /** Which claim of a StatefulSet a name is: of which template, and for which Pod. */
@@ -90,6 +94,7 @@ export function wantsPods({ metadata, spec, status = {} }: Workload, kind: strin
   if (metadata.deletionTimestamp !== undefined || spec?.suspend === true) return false;
   if (kind === 'Job') return status.completionTime === undefined;
   if (kind === 'CronJob') return true;
+  if (kind === 'DaemonSet') return (status.currentNumberScheduled ?? 0) < (status.desiredNumberScheduled ?? 0);
   return (status.replicas ?? 0) < (spec?.replicas ?? 1);
 }
 
@@ -108,11 +113,12 @@ const maxOwners = 3;
 const kinds: readonly { resource: Resource; fieldSelector?: string }[] = [
   { resource: deployments },
   { resource: statefulSets },
+  { resource: daemonSets },
   { resource: jobs, fieldSelector: 'status.successful=0' }, // the others have ended
   { resource: cronJobs },
 ];
 
-/** Four lists, which the API server has in its cache; and for up to three controllers that still have Pods to create up to three requests. */
+/** Five lists, which the API server has in its cache; and for up to three controllers that still have Pods to create up to three requests. */
 export async function readOwners(
   { metadata: { namespace = '', name } }: PersistentVolumeClaim,
   reader: ClusterReader,

@@ -38,6 +38,17 @@ export interface Pod extends KubeObject {
   spec?: {
     nodeName?: string;
     schedulerName?: string;
+    nodeSelector?: Record<string, string>;
+    affinity?: {
+      nodeAffinity?: {
+        requiredDuringSchedulingIgnoredDuringExecution?: {
+          nodeSelectorTerms?: {
+            matchExpressions?: NodeSelectorRequirement[];
+            matchFields?: NodeSelectorRequirement[];
+          }[];
+        };
+      };
+    };
     schedulingGates?: { name: string }[];
     tolerations?: { key?: string }[];
     containers?: { name: string; image?: string }[];

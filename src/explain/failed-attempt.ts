@@ -3,7 +3,7 @@ import type { KubeObject } from '../kube/kube-object.ts';
 import { allowsSource } from '../provision/objects.ts';
 import { attempts, type FailedAttempt, withClassAge } from './attempts.ts';
 import { failureMeaning } from './causes/causes.ts';
-import { missingAnnotations } from './causes/failure.ts';
+import { missingAnnotations, webhookGone } from './causes/failure.ts';
 import { snapshotProblem } from './causes/snapshot.ts';
 import { sourceName } from './causes/source.ts';
 import type { ClaimFacts } from './claim-facts-reader.ts';
@@ -35,7 +35,8 @@ export function failedHolding({ failed, next }: FailedAttempt, facts: ClaimFacts
   if (came !== undefined && next === undefined) return curedHolding(came, { failed, again, isRunning }, facts);
   const meaning = failureMeaning(failed.text, { facts, recorded: failed.cause });
   const { cause } = meaning;
-  const goesOn = (cause === 'api-server' || meaning.late !== undefined) && nowMs - failed.sinceMs < passesWithinMs;
+  const mayPass = (cause === 'api-server' && !webhookGone.test(failed.text)) || meaning.late !== undefined;
+  const goesOn = mayPass && nowMs - failed.sinceMs < passesWithinMs;
   return withClassAge(facts, history, {
     state: goesOn ? 'waiting' : 'stuck',
     cause,

@@ -1,6 +1,7 @@
 /** Labels of nodes against the conditions of volumes and of published capacity. */
 import { nameList } from '../base/name-list.ts';
 import { shortValue } from '../base/short-value.ts';
+import type { KubeObject } from '../kube/kube-object.ts';
 import type { NodeSelectorRequirement, PersistentVolume } from '../provision/objects.ts';
 import type { ClusterNode, Pod } from './cluster-objects.ts';
 
@@ -36,6 +37,20 @@ export function termsOf({ metadata, spec }: PersistentVolume): NodeSelectorRequi
 /** Whether one of the terms fits a node with these labels. */
 export function fitsOne(terms: readonly NodeSelectorRequirement[][], labels: Labels = {}): boolean {
   return terms.length === 0 || terms.some((term) => term.every((each) => isMet(each, labels)));
+}
+
+/** Whether nodeSelector and required node affinity of a Pod allow a node (plugin NodeAffinity of the scheduler). */
+export function isForNode({ spec }: Pod, { metadata }: KubeObject): boolean {
+  const { name, labels = {} } = metadata;
+  const wanted = Object.entries(spec?.nodeSelector ?? {});
+  if (!wanted.every(([key, value]) => labels[key] === value)) return false;
+  const terms = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  if (terms.length === 0) return true;
+  return terms.some(
+    ({ matchExpressions = [], matchFields = [] }) =>
+      matchExpressions.every((each) => isMet(each, labels)) &&
+      matchFields.every((each) => isMet(each, { 'metadata.name': name })),
+  );
 }
 
 /** As in `topology.kubernetes.io/zone=a or b, rack=1`. */

@@ -27,7 +27,7 @@ import {
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { recordedOf } from './provisioning-events.ts';
-import { isAboutVolumes, isForOne, refusalOf, refused, refusedPod } from './scheduler-words.ts';
+import { isAboutVolumes, isForOne, needsNodes, refusalOf, refused, refusedPod } from './scheduler-words.ts';
 
 /** What is read of the Pods that use a claim; what their state does not require is absent. */
 export interface PodFacts {
@@ -39,7 +39,7 @@ export interface PodFacts {
   siblings?: readonly { name: string; reading: Reading<PersistentVolumeClaim> }[] | undefined;
   /** Where the scheduler finds no room. */
   capacity?: CapacityFacts | undefined;
-  /** Of a class with `allowedTopologies` while no node is selected, and where the scheduler finds no room. */
+  /** Of a class with `allowedTopologies` while no node is selected, and where the scheduler finds no room, or `needsNodes`. */
   nodes?: Reading<ClusterNode[]> | undefined;
   /** What the scheduler has recorded about a Pod that cannot be read itself. */
   podEvents?: { pod: string; events: Reading<ClusterEvent[]> } | undefined;
@@ -109,12 +109,14 @@ export async function readConsumers(
   if (using.length === 0) return { pods: waiting };
   const pod = refusedPod(using.filter((each) => !isBlockedBy(each, claim)));
   const refusal = (pod && refusalOf(pod)) ?? '';
-  const [about, room, siblings] = await Promise.all([
+  const hasNodes = (ofClass?.allowedTopologies ?? []).length > 0; // read already
+  const [about, room, siblings, all] = await Promise.all([
     readEvents(claim, reader),
     refused.noRoom.test(refusal) && ofClass ? readRoom(ofClass, reader) : {},
     pod && isAboutVolumes(refusal) ? readSiblings(pod, claim, maxSiblings, reader) : undefined,
+    needsNodes(refusal) && !hasNodes ? readNodes(reader) : undefined,
   ]);
-  return { pods: waiting, events: about, ...room, siblings };
+  return { pods: waiting, events: about, ...(all && { nodes: all }), ...room, siblings };
 }
 
 /** What the scheduler compares with the request. */
@@ -223,6 +225,7 @@ async function readRefused(pod: Pod, claim: PersistentVolumeClaim, reader: Clust
   }
   return {
     hanging: { pod },
+    nodes: needsNodes(refusal) ? await readNodes(reader) : undefined,
     // the scheduler reports nothing while it waits for the volume of another claim
     siblings:
       refusal === '' || isAboutVolumes(refusal) ? await readSiblings(pod, claim, maxSiblings, reader) : undefined,

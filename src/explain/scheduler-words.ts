@@ -1,7 +1,8 @@
 /** What the scheduler says of a Pod that it cannot place, and what to do about it. */
 import type { PersistentVolumeClaim } from '../provision/objects.ts';
-import type { Pod } from './cluster-objects.ts';
+import type { ClusterNode, Pod } from './cluster-objects.ts';
 import { found, type Reading } from './cluster-reader.ts';
+import { barrierOf, isForNode } from './node-labels.ts';
 
 /** Why the scheduler cannot place a Pod; undefined where it has not said so. */
 export function refusalOf({ status }: Pod): string | undefined {
@@ -70,8 +71,13 @@ export function claimIn(refusal: string): string | undefined {
   return undefined;
 }
 
-/** Reasons why nodes are refused. Taints come last: nodes of the control plane have them in nearly every cluster. */
-const nodeCures: readonly { reason: RegExp; cure: string }[] = [
+interface NodeCure {
+  reason: RegExp;
+  cure: string;
+}
+
+/** Reasons of plugins that the scheduler asks about nodes which the Pod may use: it asks the others first (`getDefaultPlugins`). */
+const candidateCures: readonly NodeCure[] = [
   {
     reason: /Insufficient |Too many pods/,
     cure: 'Free some of that on a node, request less of it in the Pod, or add a node',
@@ -85,11 +91,6 @@ const nodeCures: readonly { reason: RegExp; cure: string }[] = [
     cure: "Let the driver's node plugin, usually a DaemonSet, run on a node that fits the Pod: kubectl get csinodes",
   },
   {
-    reason: /node affinity\/selector|match node selector|requested node name/,
-    cure: 'Correct nodeSelector or affinity of the Pod, or label a node as they ask: kubectl get nodes --show-labels',
-  },
-  { reason: /were unschedulable/, cure: 'Let Pods run on a node that is cordoned: kubectl uncordon NODE' },
-  {
     reason: /topology spread constraints/,
     cure: 'Add a node in another domain, or relax topologySpreadConstraints of the Pod (whenUnsatisfiable: ScheduleAnyway)',
   },
@@ -99,27 +100,62 @@ const nodeCures: readonly { reason: RegExp; cure: string }[] = [
     reason: /resource ?claim|device class|allocate all claims/i,
     cure: 'This is not about storage, but about the devices that the Pod asks for: kubectl get resourceclaims,deviceclasses,resourceslices',
   },
-  {
-    reason: /taint/,
-    cure: 'Add a toleration to the Pod, or remove the taint from a node: kubectl taint nodes NODE KEY-',
-  },
 ];
+
+const otherNode = /node affinity\/selector|match node selector|requested node name/;
+const cordoned = /were unschedulable/;
+
+const otherNodeCure: NodeCure = {
+  reason: otherNode,
+  cure: 'Correct nodeSelector or affinity of the Pod, or label a node as they ask: kubectl get nodes --show-labels',
+};
+const cordonedCure: NodeCure = {
+  reason: cordoned,
+  cure: 'Let Pods run on a node that is cordoned: kubectl uncordon NODE',
+};
+/** The last: nodes of the control plane have taints in nearly every cluster. */
+const taintedCure = 'Add a toleration to the Pod, or remove the taint from a node: kubectl taint nodes NODE KEY-';
 
 const generalCure = 'Make a node fit the Pod, as the message says';
 
-/** What to do about the reason that most nodes are refused for. Without a full stop. */
-export function schedulingCure(refusal: string): string {
+/** Whether only the nodes show which of the reasons matters: of a node that is cordoned or tainted the others are not asked. */
+export function needsNodes(refusal: string): boolean {
+  return otherNode.test(refusal) && (refusal.includes('were unschedulable') || refusal.includes('taint'));
+}
+
+/**
+ * What to do about the reason that matters: that of a node which the Pod may use, else that for which most nodes are refused. Without a
+ * full stop.
+ *
+ * @param known.nodes - all of the cluster; read where `needsNodes`.
+ */
+export function schedulingCure(
+  refusal: string,
+  known: { pod: Pod; nodes: Reading<ClusterNode[]> | undefined },
+): string {
   if (refusal.includes('no nodes available')) return 'Add a node: kubectl get nodes';
   const reasons = nodeReasons(refusal);
-  const known = nodeCures.map(({ reason, cure }, index) => ({
+  const candidate = mostFrequent(candidateCures, reasons);
+  if (candidate !== undefined) return candidate;
+  const own = found(known.nodes)?.filter((node) => isForNode(known.pod, node)) ?? [];
+  const barrier = needsNodes(refusal) ? own.map((node) => barrierOf(node, known.pod)).find(Boolean) : undefined;
+  if (barrier !== undefined) return barrier.cure;
+  const isElsewhere = known.nodes?.kind === 'found' && own.length === 0 && needsNodes(refusal);
+  if (isElsewhere) return otherNodeCure.cure;
+  return (
+    mostFrequent([otherNodeCure, cordonedCure], reasons) ?? (refusal.includes('taint') ? taintedCure : generalCure)
+  );
+}
+
+function mostFrequent(
+  cures: readonly NodeCure[],
+  reasons: readonly { count: number; text: string }[],
+): string | undefined {
+  const counted = cures.map(({ reason, cure }) => ({
     cure,
-    isLast: index === nodeCures.length - 1,
-    count: reasons.filter((each) => reason.test(each.text)).reduce((sum, { count }) => sum + count, 0),
+    count: reasons.filter(({ text }) => reason.test(text)).reduce((sum, { count }) => sum + count, 0),
   }));
-  const best = known
-    .filter(({ count }) => count > 0)
-    .sort((a, b) => Number(a.isLast) - Number(b.isLast) || b.count - a.count)[0];
-  return best?.cure ?? generalCure;
+  return counted.filter(({ count }) => count > 0).toSorted((a, b) => b.count - a.count)[0]?.cure;
 }
 
 /** As in `0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable. preemption: …`. */

@@ -1,5 +1,6 @@
 /** Existing volumes for a claim that nothing is provisioned for: which of them almost fit, and what they lack. */
 import { editDistance } from '../base/edit-distance.ts';
+import { nearestName } from '../base/near-name.ts';
 import { quantityBytes } from '../base/quantity.ts';
 import { shellCommand } from '../base/shell-word.ts';
 import type { KubeObject } from '../kube/kube-object.ts';
@@ -97,11 +98,18 @@ export function nearVolume(claim: PersistentVolumeClaim, volumes: readonly Persi
   const free = volumes
     .filter((volume) => isFree(claim, volume))
     .map((volume) => ({ volume, lacks: differences(claim, volume) }));
+  /** One whose class alone differs is meant only where that may be a slip. */
+  const isMeant = ({ volume, lacks }: NearVolume): boolean => {
+    const [wanted, has] = [className(claim), classOfStatic(volume)];
+    return (
+      lacks.length === 1 && (wanted === has || wanted === '' || has === '' || nearestName(wanted, [has]) !== undefined)
+    );
+  };
   const distance = ({ volume }: NearVolume): number => editDistance(classOfStatic(volume), className(claim));
   return (
     free.find(({ volume }) => refersTo(volume.spec.claimRef, claim)) ??
     free.find(({ lacks }) => lacks.length === 0) ??
-    free.filter(({ lacks }) => lacks.length === 1).toSorted((a, b) => distance(a) - distance(b))[0]
+    free.filter(isMeant).toSorted((a, b) => distance(a) - distance(b))[0]
   );
 }
 

@@ -33,6 +33,8 @@ interface Hint {
 
 /** The reasons of kube-controller-manager and of kubelets for which a volume is not where its Pod is. */
 const volumeReasons = new Set(['FailedAttachVolume', 'FailedMount', 'FailedMapVolume']);
+/** Of a kubelet that changes the owner of all files for `fsGroup`, which takes long with many. */
+const ownersReason = 'VolumePermissionChangeInProgress';
 /** An attacher that works has attached a volume by then, in milliseconds. */
 const attachedWithinMs = 2 * 60_000;
 /** What goes on failing is tried again, and recorded, in this time, in milliseconds; that a volume has another node is recorded once. */
@@ -41,7 +43,11 @@ const repeatedWithinMs = 10 * 60_000;
 /** What external-attacher and kubelets say of a node on which the driver does not run. */
 const unregistered = /does not contain driver |not found in the list of registered CSI drivers/;
 
+const attacherCure =
+  "Check that the Pod of the driver's controller runs, with its container csi-attacher. Of a driver that attaches nothing, set attachRequired: false in its CSIDriver";
+
 function attachCure(error: string, node: string): string {
+  if (error.includes('timed out waiting for external-attacher')) return attacherCure;
   if (unregistered.test(error)) return registerCure(node);
   return "Do what the error says; the log of the driver's controller, container csi-attacher, has the rest";
 }
@@ -125,8 +131,11 @@ function refusalHint(pod: Pod, refusal: string, facts: ClaimFacts): Hint {
   const place = refused.elsewhere.test(refusal) ? placeHint(pod, facts) : undefined;
   const said = `The scheduler: ${refusal}`;
   if (place !== undefined)
-    return { text: `${place.text}${place.isSure ? '' : ` ${said}`}`, cure: place.cure ?? schedulingCure(refusal) };
-  return holder ?? { text: `cannot be scheduled. ${said}`, cure: schedulingCure(refusal) };
+    return {
+      text: `${place.text}${place.isSure ? '' : ` ${said}`}`,
+      cure: place.cure ?? schedulingCure(refusal, { pod, nodes: facts.nodes }),
+    };
+  return holder ?? { text: `cannot be scheduled. ${said}`, cure: schedulingCure(refusal, { pod, nodes: facts.nodes }) };
 }
 
 /** Another Pod has the claim, of which only one may. */
@@ -192,7 +201,7 @@ function placeHint(
     cure:
       key === 'kubernetes.io/hostname' || ofClaim.spec.local !== undefined
         ? `Add the node again under that name; if it is gone for good, so is the data, and the claim is to be recreated: kubectl get nodes -L ${key}`
-        : `Add a node with that label, or label one that is there: kubectl get nodes -L ${shellWord(key) ?? 'KEY'}`,
+        : `Add a node there, or see whether one that is there has lost its label; a label alone does not bring storage to a node: kubectl get nodes -L ${shellWord(key) ?? 'KEY'}`,
     isSure: true,
   };
 }
@@ -229,6 +238,13 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   );
   const newest = recordedOf(about);
   const over = recordedOf(all.filter(({ reason = '', message = '' }) => isOver(reason, message, volumeName)));
+  const owners = recordedOf(all.filter(({ reason }) => reason === ownersReason));
+  if (owners !== undefined && owners.atMs > Math.max(over?.atMs ?? 0, newest?.atMs ?? 0)) {
+    return {
+      text: `does not start yet on node ${node}: its kubelet changes the owner of all files of the volume, for ${durationText(nowMs - owners.sinceMs)}. It says: ${owners.text}`,
+      cure: 'Wait; and so that it is done only where the root has another owner, set fsGroupChangePolicy: OnRootMismatch in the securityContext of the Pod',
+    };
+  }
   if (newest === undefined || (over?.atMs ?? 0) >= newest.atMs) return attachmentHint(node, facts);
   const ago = durationText(nowMs - newest.atMs);
   const base = `cannot start on node ${node}`;
@@ -282,6 +298,6 @@ function attachmentHint(node: string, { hanging, nowMs }: ClaimFacts): Hint | un
   const attacher = attachment.spec?.attacher ?? '';
   return {
     text: `${base}: VolumeAttachment ${name} asks the external-attacher of ${attacher} to attach the volume, and nothing has happened for ${durationText(ageMs)}.`,
-    cure: `Check that the Pod of the driver's controller runs, with its container csi-attacher. Of a driver that attaches nothing, set attachRequired: false: kubectl get csidriver ${attacher} -o yaml`,
+    cure: `${attacherCure}: kubectl get csidriver ${attacher} -o yaml`,
   };
 }

@@ -62,6 +62,12 @@ const unreachableWords = [
   'x509: ',
 ];
 
+/** The storage has nothing for what is asked, however much room there is. */
+const misfitWords = [
+  'no (?:compatible|suitable|matching|valid) (?:datastore|pool|backend|host|storage)',
+  'no valid (?:host|backend) was found',
+];
+
 const absentWords = ['not ?found', 'does not exist', 'no such ', 'could not find'];
 
 const accountCure =
@@ -79,6 +85,11 @@ export const vagueErrors: readonly TextPattern[] = [
     late: 'The storage limits how often it is called: find out what else calls it, or have its administrator raise the limit',
     log: true,
   },
+  {
+    pattern: vagueError([String.raw`mount\.nfs4?:?.*access denied`]),
+    cure: 'The NFS server does not export that path to the machine that mounts it: have it permit the address of the node on which the Pod of the driver runs, and check server and path in the class',
+    log: true,
+  },
   { pattern: vagueError(permissionWords), cure: accountCure, log: true },
   {
     pattern: vagueError(credentialWords),
@@ -86,6 +97,16 @@ export const vagueErrors: readonly TextPattern[] = [
     log: true,
   },
   { pattern: vagueError(unreachableWords), cure: unreachableCure, log: true },
+  {
+    pattern: vagueError(misfitWords),
+    cure: 'No storage that the driver knows fits what the class asks for, such as its policy, pool or tags: correct the class (delete it and create it again), or the storage so that it fits',
+    log: true,
+  },
+  {
+    pattern: vagueError([String.raw`InvalidVolume\.NotFound`]),
+    cure: 'The storage has lost the volume while it was creating it, and its own log says why (at AWS: CloudTrail): often the account of the driver may not use the encryption key',
+    log: true,
+  },
   { pattern: vagueError(absentWords), cure: absentCure, log: true },
 ];
 
@@ -160,6 +181,12 @@ export function checkFailed(facts: ClaimFacts): FailedAttempt | undefined {
   return failed && { failed };
 }
 
+/** The same in words, of drivers that have one code for everything. */
+const lostSource = vagueError([
+  String.raw`InvalidSnapshot\.NotFound`,
+  String.raw`(?:snapshot|source volume|parent image)\b[^.]* (?:not found|does not exist|could not be found)`,
+]);
+
 /** With a data source these codes are about it: it does not fit, or is gone although its object exists. */
 export function sourceRefusal(text: string, { source }: ClaimFacts): (TextPattern & { cause: Cause }) | undefined {
   if (source === undefined || !(isClaim(source) || isSnapshot(source))) return undefined;
@@ -169,6 +196,13 @@ export function sourceRefusal(text: string, { source }: ClaimFacts): (TextPatter
     return {
       ...{ pattern, cause: 'source-missing' },
       cure: `The storage no longer has what ${sourceName(source)} stands for, or not where the driver looks: recreate the claim with another source`,
+      log: true,
+    };
+  }
+  if (code === undefined && lostSource.test(text)) {
+    return {
+      ...{ pattern: lostSource, cause: 'source-missing' },
+      cure: `The storage no longer has what ${sourceName(source)} stands for: recreate the claim with another source`,
       log: true,
     };
   }

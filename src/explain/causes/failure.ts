@@ -6,6 +6,7 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { type Cause, defineCause, type TextPattern } from './cause.ts';
+import { vagueError } from './driver-error.ts';
 
 /** The driver creates no volumes of the requested size. */
 export const unsupportedSize = defineCause({
@@ -15,6 +16,13 @@ export const unsupportedSize = defineCause({
       // CSI specification, CreateVolume errors, "Unsupported capacity_range"
       pattern: /code = OutOfRange /,
       cure: 'Recreate the claim with a size that the driver supports; its message usually names the limits',
+    },
+    {
+      pattern: vagueError([
+        'InvalidDiskSize',
+        String.raw`(?:disk|volume) size (?:is )?(?:not supported|invalid|too (?:small|large))`,
+      ]),
+      cure: 'Recreate the claim with a size that the storage supports; its documentation names the limits',
     },
     {
       pattern: /created volume capacity \S+ less than requested capacity /,
@@ -151,6 +159,11 @@ const passingCure =
 const webhookCure =
   'See whether the webhook that the message names runs: the API server calls it for each such request, which is sent again until that succeeds';
 
+/** The API server does not find what serves a webhook: that does not pass by itself. */
+export const webhookGone = /failed calling webhook .*service "[^"]+" not found/s;
+const webhookGoneCure =
+  'The Service of the webhook that the message names does not exist: install again what serves it, or, if that was removed, delete what is left of it, its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations';
+
 /** A request of the provisioner to the API server fails for a reason that passes, and is sent again. */
 export const apiServer = defineCause({
   name: 'api-server',
@@ -158,11 +171,16 @@ export const apiServer = defineCause({
     is: isPassing,
     beatsTexts: true, // such as one about a Secret: nobody knows whether it exists
     cures: [
+      { pattern: webhookGone, cure: webhookGoneCure },
       { pattern: /failed calling webhook /, cure: webhookCure },
       { pattern: /^/, cure: passingCure },
     ],
   },
   failures: [
+    {
+      pattern: new RegExp(`^Error creating provisioned PV object .*${webhookGone.source}`, 's'),
+      cure: webhookGoneCure,
+    },
     { pattern: /^Error creating provisioned PV object .*failed calling webhook /s, cure: webhookCure },
     { pattern: /^Error creating provisioned PV object /, cure: passingCure }, // those that are rejected come before
     { pattern: /^error getting secret /, cure: passingCure }, // one that is missing, or forbidden, comes before

@@ -1,11 +1,13 @@
 /** A claim that only an existing volume can serve: it names one, or nothing is provisioned for it. */
 import { nearestName } from '../../base/near-name.ts';
 import { className } from '../../provision/claim-fields.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
+import { type PersistentVolume, type PersistentVolumeClaim, provisionedByKey } from '../../provision/objects.ts';
 import { type ClaimFacts, waitsForConsumer } from '../claim-facts-reader.ts';
+import type { Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding, Holding } from '../explanation.ts';
 import { controllerLateMs, controllerManagerCure } from '../known-finalizers.ts';
+import { isForNode } from '../node-labels.ts';
 import { defaultClass, otherClassCure, recreation } from '../other-classes.ts';
 import { binderWords } from '../provisioning-events.ts';
 import {
@@ -19,7 +21,7 @@ import {
   refersTo,
   reuseCure,
 } from '../static-volumes.ts';
-import { durationText, lastChangeMs } from '../texts.ts';
+import { durationText, lastChangeMs, lasting } from '../texts.ts';
 import { defineCause } from './cause.ts';
 
 /** What to do about a volume that the claim names and that does not exist. */
@@ -147,9 +149,11 @@ export function checkClassOfVolumes(facts: ClaimFacts): Finding | undefined {
   const { claim, storageClass, staticVolumes } = facts;
   const name = className(claim);
   const volumes = found(staticVolumes?.volumes) ?? [];
-  if (name === '' || storageClass?.kind !== 'missing' || !volumes.some((each) => classOfStatic(each) === name)) {
-    return undefined;
-  }
+  // that volumes were provisioned with the class shows that there was such a class, not that none is needed
+  const isStatic = volumes.some(
+    (each) => classOfStatic(each) === name && each.metadata.annotations?.[provisionedByKey] === undefined,
+  );
+  if (name === '' || storageClass?.kind !== 'missing' || !isStatic) return undefined;
   return staticOnly(`StorageClass ${name} does not exist, so no volume is provisioned for the claim.`, facts);
 }
 
@@ -220,7 +224,23 @@ export function checkStaticConsumer(facts: ClaimFacts): Finding | undefined {
   const who = `Pod ${refused.metadata.name} uses the claim, and its class provisions no volumes`;
   const near = nearVolume(claim, volumes);
   if (near === undefined || near.lacks.length > 0) return staticOnly(`${who}.`, facts);
-  return awayHolding(who, facts);
+  return awayHolding(who, facts) ?? elsewhereHolding(who, refused, facts);
+}
+
+/** Volumes that fit, on nodes that the Pod may not use; undefined where it may use one of these. */
+function elsewhereHolding(who: string, pod: Pod, { claim, staticVolumes }: ClaimFacts): Finding | undefined {
+  const hosts = found(staticVolumes?.hosts) ?? [];
+  const fitting = (found(staticVolumes?.volumes) ?? []).filter((each) => differences(claim, each).length === 0);
+  const [first] = fitting;
+  if (first === undefined || fitting.some((each) => hostsOf(each).length === 0)) return undefined;
+  if (hosts.length === 0 || hosts.some((node) => isForNode(pod, node))) return undefined;
+  const { name } = first.metadata;
+  return {
+    state: 'stuck',
+    cause: 'static-class',
+    message: `${who}. PersistentVolume ${name} fits, but is only usable on node ${hostsOf(first).join(', ')}, which nodeSelector or affinity of the Pod exclude${fitting.length === 1 ? '' : `; ${fitting.length - 1} others are likewise elsewhere`}.`,
+    cure: 'Let the Pod run on that node (its nodeSelector and affinity), or create a PersistentVolume on a node that it may use',
+  };
 }
 
 /** Volumes that fit, on nodes that do not exist; undefined where one of the nodes does. */
@@ -249,8 +269,27 @@ export const selector = defineCause({
   failures: [{ pattern: /^claim Selector is not supported/, cure: selectorCure }],
 });
 
+/** A label that Velero selects by in claims whose data it restores, so that nothing is provisioned meanwhile. */
+const veleroKey = 'velero.io/dynamic-pv-restore';
+/** Velero moves the data of a volume in less, as a rule, in milliseconds. */
+const restoredWithinMs = 60 * 60_000;
+
+function restoredByVelero({ claim, nowMs }: ClaimFacts): Finding {
+  const ageMs = nowMs - Date.parse(claim.metadata.creationTimestamp ?? '');
+  const isLate = ageMs > restoredWithinMs;
+  const look = 'See how far that is, and its error: kubectl get datadownloads.velero.io -A';
+  return {
+    state: isLate ? 'stuck' : 'waiting',
+    cause: 'selector',
+    message: `Velero restores the claim, for ${durationText(ageMs)}: it has set the selector, and binds the claim to the volume with the data once its DataDownload is complete.`,
+    cure: isLate ? look : lasting('Nothing yet; without the selector the claim would get an empty volume', look),
+  };
+}
+
 export function checkSelector(facts: ClaimFacts): Finding | undefined {
   if (facts.claim.spec.selector === undefined) return undefined;
+  const { matchLabels = {} }: { matchLabels?: Record<string, string> } = facts.claim.spec.selector;
+  if (veleroKey in matchLabels) return restoredByVelero(facts);
   const base = 'The claim has a selector, so no volume is provisioned for it, and it waits for an existing one';
   return (
     nearHolding('selector', base, facts) ?? {

@@ -126,10 +126,13 @@ export function hasEnded({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed';
 }
 
-/** What created a Pod, and creates it again. */
+/** What created a Pod, and creates it again: of a Deployment its name is that of its ReplicaSet without the hash. */
 function ownerText({ metadata }: Pod): string[] {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  return owner === undefined || owner.kind === 'Node' ? [] : [`${owner.kind} ${owner.name}`];
+  if (owner === undefined || owner.kind === 'Node') return [];
+  const end = `-${metadata.labels?.['pod-template-hash'] ?? ''}`;
+  const isOfDeployment = owner.kind === 'ReplicaSet' && end !== '-' && owner.name.endsWith(end);
+  return [isOfDeployment ? `Deployment ${owner.name.slice(0, -end.length)}` : `${owner.kind} ${owner.name}`];
 }
 
 function namesOf(pods: readonly Pod[]): string {

@@ -64,7 +64,9 @@ function saidByOthers({ events, podEvents, nowMs }: ClaimFacts): Holding | undef
     state: 'stuck',
     cause: refused.noRoom.test(refusal.text) ? 'no-capacity' : 'pod-unschedulable',
     message: `Pod ${podEvents.pod} uses the claim and is not scheduled. The scheduler ${durationText(nowMs - refusal.atMs)} ago: ${refusal.text}`,
-    cure: refused.noRoom.test(refusal.text) ? noRoomCure : schedulingCure(refusal.text),
+    cure: refused.noRoom.test(refusal.text)
+      ? noRoomCure
+      : schedulingCure(refusal.text, { pod: { metadata: { name: podEvents.pod } }, nodes: undefined }),
   };
 }
 
@@ -261,7 +263,7 @@ function unschedulable(pod: Pod, refusal: string, facts: ClaimFacts): Holding {
     state: 'stuck',
     cause: isRoom ? 'no-capacity' : 'pod-unschedulable',
     message: `Pod ${name} uses the claim and cannot be scheduled.${inTopology?.text ?? ''} The scheduler: ${refusal}`,
-    cure: inTopology?.cure ?? (isRoom ? noRoomCure : schedulingCure(refusal)),
+    cure: inTopology?.cure ?? (isRoom ? noRoomCure : schedulingCure(refusal, { pod, nodes: facts.nodes })),
     ...(next.length > 0 && { next }),
   };
 }
@@ -329,7 +331,7 @@ export const noCapacity = defineCause({
     },
     {
       pattern: /code = ResourceExhausted /,
-      cure: 'Free storage, request less, or use a class with enough capacity',
+      cure: 'Free storage, request less, or use a class with enough capacity; if the message names a pool or a volume group, check that the class names the right one',
     },
     noRoomError,
   ],

@@ -5,7 +5,7 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import type { ClusterEvent } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
-import { componentOf, recordedOf } from '../provisioning-events.ts';
+import { binder, componentOf, recordedOf } from '../provisioning-events.ts';
 import { isClaim, isSnapshot } from '../source-facts-reader.ts';
 import { durationText, lastChangeMs, quotedError } from '../texts.ts';
 
@@ -26,7 +26,17 @@ const workFinalizer = '/populate-target-protection';
 export function checkPopulator(facts: ClaimFacts): Finding | undefined {
   const { claim, source, nowMs } = facts;
   if (source === undefined || isClaim(source) || isSnapshot(source)) return undefined;
-  const own = (found(facts.events) ?? []).filter(({ reason = '' }) => populatorReasons.test(reason));
+  const others = [
+    binder,
+    'default-scheduler',
+    claim.metadata.annotations?.['volume.kubernetes.io/storage-provisioner'],
+  ];
+  const own = (found(facts.events) ?? []).filter(
+    (event) =>
+      populatorReasons.test(event.reason ?? '') ||
+      // populators that are not written with that library have reasons of their own
+      (event.type === 'Warning' && !others.includes(componentOf(event).split('_')[0])),
+  );
   const said = own.length > 0 || (claim.metadata.finalizers ?? []).some((each) => each.endsWith(workFinalizer));
   if (said) return atWork(own, facts);
   const kind = shortValue(source.kind);
@@ -85,7 +95,8 @@ function atWork(own: readonly ClusterEvent[], { claim, source, nowMs }: ClaimFac
   }
   const held = { cause: 'source-not-ready' } as const;
   const component = own.map(componentOf).at(-1) ?? '';
-  if (newest !== undefined && failedReasons.test(reason)) {
+  const isWarning = own.some(({ type, message }) => type === 'Warning' && message === newest?.text);
+  if (newest !== undefined && (failedReasons.test(reason) || isWarning)) {
     return {
       ...{ state: 'stuck', ...held },
       message: `The volume populator failed to fill the volume from ${sourceText}, ${durationText(nowMs - newest.atMs)} ago: ${quotedError(newest.text)}`,

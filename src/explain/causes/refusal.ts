@@ -338,6 +338,12 @@ function idleOwner({ kind, owner }: ClaimOwner, claim: PersistentVolumeClaim): H
       scaled(ofSet.ordinal - first + 1),
     );
   }
+  const { desiredNumberScheduled, observedGeneration } = owner.status ?? {};
+  if (kind === 'DaemonSet' && observedGeneration !== undefined && desiredNumberScheduled === 0) {
+    return idle('fits no node', 'Correct nodeSelector, affinity or tolerations in its template, or label a node', [
+      ...['kubectl', 'get', object, '-n', namespace, '-o', 'yaml'],
+    ]);
+  }
   if (owner.spec?.replicas === 0)
     return idle('has no replicas', 'Nothing, if that is meant. Otherwise scale it', scaled(1));
   if (owner.spec?.suspend !== true) return undefined;

@@ -67,7 +67,7 @@ function misfit(snapshot: Snapshot, facts: ClaimFacts): SourceProblem | undefine
     return {
       state: 'stuck',
       text: `is ready, and its VolumeSnapshotContent ${contentName(snapshot)}, which names the storage, does not exist any more`,
-      cure: otherSourceCure,
+      cure: `If the storage still has the snapshot, create that VolumeSnapshotContent again, with its snapshotHandle, and the claim goes on. Otherwise: ${otherSourceCure.charAt(0).toLowerCase()}${otherSourceCure.slice(1)}`,
     };
   }
   const driver = provisionerOf(claim, found(storageClass));

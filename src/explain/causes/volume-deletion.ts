@@ -56,9 +56,18 @@ export function checkInUse({ volume, claim }: VolumeFacts): Finding | undefined 
     state: 'stuck',
     cause: 'in-use',
     message: `The volume is being deleted, and claim ${name} is still bound to it.`,
-    cure: 'Delete the claim if the volume is not needed; a deletion cannot be taken back',
+    cure: inUseCure(volume),
     next: claim?.kind === 'found' ? linkTo(claim.value) : [],
   };
+}
+
+/** The PersistentVolume goes with its claim in any case; whether the storage does, its policy decides. */
+function inUseCure(volume: VolumeFacts['volume']): string {
+  const isKept = volume.spec.persistentVolumeReclaimPolicy === 'Retain';
+  const base = 'A deletion cannot be taken back: the PersistentVolume goes once its claim does, and its storage';
+  return isKept
+    ? `${base} is kept (reclaim policy Retain). If it is needed, go on using the claim, and create the PersistentVolume again later; else delete the claim`
+    : `${base} with it (reclaim policy Delete). If the data is needed, have it kept: ${retainCommand(volume)}; else delete the claim`;
 }
 
 /** A volume that is being deleted goes after its claim: what holds that one, while it is being deleted as well, holds both. */
@@ -89,7 +98,10 @@ export function checkRecycled(facts: VolumeFacts): Finding | undefined {
     };
   }
   const ageMs = nowMs - releasedAtMs(facts);
-  if (phase === 'Released' && ageMs < recyclingMs) {
+  const warning = (found(facts.events) ?? []).filter(
+    ({ reason, type }) => reason === 'RecyclerPod' && type === 'Warning',
+  );
+  if (phase === 'Released' && ageMs < recyclingMs && warning.length === 0) {
     return {
       state: 'waiting',
       cause: 'deleting',
@@ -211,12 +223,17 @@ export function checkVolumeDeleted(facts: VolumeFacts): Finding {
   }
   const others = finalizers.filter((each) => each !== holding && each !== volumeProtection);
   const further = others.length === 0 ? '' : ` Further finalizers: ${others.join(', ')}.`;
-  const done =
-    volume.spec.persistentVolumeReclaimPolicy === 'Delete' ? 'Its provisioner is done with it, and it' : 'It';
+  const isDelete = volume.spec.persistentVolumeReclaimPolicy === 'Delete';
+  const isGone = isDelete && hasNoSign(deleterOf(volume), facts);
+  const done = isDelete && !isGone ? 'Its provisioner is done with it, and it' : 'It';
+  const left = isGone
+    ? ` There is no sign of its driver ${deleterOf(volume)} in the cluster: whether its storage was deleted is not known.`
+    : '';
+  const cure = finalizerCure({ kind: 'pv', name, finalizers }, holding);
   return {
-    ...heldFor(agoMs, finalizerCure({ kind: 'pv', name, finalizers }, holding)),
+    ...heldFor(agoMs, isGone ? `Delete the storage with its own tools if it is not needed. ${cure}` : cure),
     cause: 'deleting',
-    message: `${base}. ${done} is only held by ${finalizerText(holding)}.${further}`,
+    message: `${base}. ${done} is only held by ${finalizerText(holding)}.${further}${left}`,
   };
 }
 
@@ -374,7 +391,11 @@ function failedDeletion(failed: Recorded, facts: VolumeFacts): Holding {
     };
   }
   const goesOn = lasting.late !== undefined && nowMs - failed.sinceMs < unfinishedMs;
-  const cure = cureText(lasting, { isLate: !goesOn, log: driverLogText(driverPod) });
+  const isUnattached = found(facts.attachments)?.length === 0 && /\bin use\b|still attached/i.test(failed.text);
+  const cure =
+    isUnattached && cause === 'delete-error'
+      ? 'Kubernetes has attached the volume to no node, and the storage says that it is in use: see there which machine has it, and detach it there, or what else depends on it'
+      : cureText(lasting, { isLate: !goesOn, log: driverLogText(driverPod) });
   if (secret === undefined || cause !== 'delete-error' || goesOn) {
     return { state: goesOn ? 'waiting' : 'stuck', cause, cure, message };
   }

@@ -475,6 +475,58 @@ export const binding: readonly Row[] = [
     ends: 'bound',
   },
   {
+    title: 'a class without a provisioner, whose only volume is on a node that the Pod may not use',
+    async arrange(world) {
+      await world.addClass({ ...staticClass, ...late });
+      await world.addNode();
+      await world.addNode({ name: world.name('another') });
+      await world.addVolume(onHost(world, 'another'));
+      await world.addClaim();
+      await world.addPod({ nodeSelector: { 'kubernetes.io/hostname': world.name('node') } });
+    },
+    recorded: async (world) => {
+      await phase('Available')(world);
+      const message =
+        "0/2 nodes are available: 1 node(s) didn't find available persistent volumes to bind, 1 node(s) didn't match Pod's node affinity/selector.";
+      const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }];
+      await world.patch({ kind: 'pod', name: 'p' }, { status: { phase: 'Pending', conditions } });
+    },
+    verdict: 'stuck',
+    cause: 'static-class',
+    says: /PersistentVolume \S+-volume fits, but is only usable on node \S+-another, which nodeSelector or affinity of the Pod exclude\.$/,
+    advises: /^Let the Pod run on that node /,
+    cure: (world) => world.addVolume(onHost(world, 'node'), { name: world.name('second') }),
+    ends: 'bound',
+  },
+  {
+    title: 'a class that does not exist, beside a volume of an application with another class',
+    async arrange(world) {
+      await world.addClass({ ...staticClass, metadata: { name: world.name('local') } });
+      await world.addVolume({ storageClassName: world.name('local') });
+      await world.addClaim({ storageClassName: 'gp2-gone' });
+      const fields = { annotations: { 'pv.kubernetes.io/provisioned-by': world.driver }, name: world.name('former') };
+      await world.addVolume({ storageClassName: 'gp2-gone', claimRef: goneClaim(world) }, fields);
+    },
+    recorded: nothing,
+    verdict: 'stuck',
+    cause: 'class-not-found',
+    says: /^StorageClass gp2-gone does not exist\./,
+    advises: /^Create the class, or recreate the claim with another class$/,
+  },
+  {
+    title: 'a selector by which Velero keeps a claim until its data is there',
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim({ selector: { matchLabels: { 'velero.io/dynamic-pv-restore': 'ns1.c.1' } } });
+    },
+    recorded: nothing,
+    verdict: 'waiting',
+    cause: 'selector',
+    says: /^Velero restores the claim, for \d+ s: /,
+    advises:
+      /^Nothing yet; without the selector the claim would get an empty volume\. If it lasts: .*: kubectl get datadownloads\.velero\.io -A$/,
+  },
+  {
     title: 'a selector that the labels of the only volume do not match',
     async arrange(world) {
       await world.addClass();
@@ -629,7 +681,26 @@ export const binding: readonly Row[] = [
     verdict: 'stuck',
     cause: 'in-use',
     says: /is being deleted, and claim \S+\/c is still bound to it\.$/,
-    advises: /^Delete the claim if the volume is not needed/,
+    advises:
+      /^A deletion cannot be taken back: the PersistentVolume goes once its claim does, and its storage is kept \(reclaim policy Retain\)/,
+    cure: (world) => world.remove(claim),
+    ends: 'gone',
+  },
+  {
+    title: 'a bound volume that is being deleted with its storage while its claim is not',
+    object: (world) => `pv/${world.volume}`,
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim();
+      await world.bound();
+      await world.remove({ kind: 'volume', name: world.volume });
+    },
+    recorded: nothing,
+    verdict: 'stuck',
+    cause: 'in-use',
+    says: /is being deleted, and claim \S+\/c is still bound to it\.$/,
+    advises:
+      /its storage with it \(reclaim policy Delete\)\. If the data is needed, have it kept: kubectl patch pv \S+ -p .*Retain/,
     cure: (world) => world.remove(claim),
     ends: 'gone',
   },
@@ -754,6 +825,67 @@ export const binding: readonly Row[] = [
       await phase('Released')(world);
     },
     ends: 'gone',
+  },
+  {
+    title: 'a released volume that is in use at the storage, while it is attached to no node',
+    object,
+    arrange: (world) => undeletable(world, 'INTERNAL', {}, "The resource 'volume' is in use."),
+    recorded: async (world) => {
+      await phase('Released')(world);
+      const message = "rpc error: code = Internal desc = The resource 'volume' is in use.";
+      await world.addEvent(volumeOf(world), { reason: 'VolumeFailedDelete', message });
+    },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /Last error: .*The resource 'volume' is in use\.$/,
+    advises: /^Kubernetes has attached the volume to no node, and the storage says that it is in use: /,
+    cure: (world) => world.fault(),
+    ends: 'gone',
+  },
+  {
+    title: 'a deleted volume of a driver of which there is no sign, and that the finalizer of an attacher holds',
+    object,
+    async arrange(world) {
+      const csi = { driver: 'gone.example.com', volumeHandle: 'v-1' };
+      const finalizers = ['external-attacher/gone-example-com'];
+      await world.addVolume(
+        { persistentVolumeReclaimPolicy: 'Delete', claimRef: goneClaim(world), csi },
+        { finalizers },
+      );
+      await world.remove(volumeOf(world));
+    },
+    recorded: phase('Released'),
+    laterMs: minute,
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /^The PersistentVolume was deleted \d+ s ago\. It is only held by external-attacher\/gone-example-com .* There is no sign of its driver gone\.example\.com in the cluster: whether its storage was deleted is not known\.$/,
+    advises: /^Delete the storage with its own tools if it is not needed\. /,
+    cure: unheld,
+    ends: 'gone',
+  },
+  {
+    title: 'a released volume that is to be emptied by a Pod which does not start',
+    object,
+    arrange: (world) =>
+      released(
+        world,
+        {},
+        { persistentVolumeReclaimPolicy: 'Recycle', csi: undefined, nfs: { server: '127.0.0.1', path: '/' } },
+      ),
+    recorded: async (world) => {
+      await phase('Released')(world);
+      await world.addEvent(volumeOf(world), {
+        reason: 'RecyclerPod',
+        message: 'Recycler pod: Failed to pull image "busybox": i/o timeout',
+        type: 'Warning',
+        component: 'persistentvolume-controller',
+      });
+    },
+    cluster: { not: 'its Pod is scheduled to nodes of other rows, on which no kubelet says anything' },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /^kube-controller-manager is to empty the volume .*could not .*Failed to pull image "busybox": i\/o timeout$/,
+    advises: /^Only NFS and hostPath volumes can be recycled\./,
   },
   {
     title: 'a released volume that is to be recycled, which its kind of storage cannot be',

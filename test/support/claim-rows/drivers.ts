@@ -62,7 +62,7 @@ const words: readonly DriverRow[] = [
       text: 'failed to mount: mount.nfs: access denied by server while mounting',
     },
     cause: 'driver-error',
-    advises: /^The account with which the driver uses the storage lacks a permission/,
+    advises: /^The NFS server does not export that path to the machine that mounts it/,
   },
   {
     title: 'a pool that the storage does not have',
@@ -99,6 +99,36 @@ const words: readonly DriverRow[] = [
     ...{ code: 'OUT_OF_RANGE', codeName: 'OutOfRange', text: 'at least 8Gi' },
     cause: 'unsupported-size',
     advises: /^Recreate the claim with a size that the driver supports/,
+  },
+  {
+    title: 'a size that the storage does not support, in the code for everything',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: 'SDK.ServerError ErrorCode: InvalidDiskSize.NotSupported Message: The specified disk size is not supported.',
+    },
+    cause: 'unsupported-size',
+    advises: /^Recreate the claim with a size that the storage supports/,
+  },
+  {
+    title: 'a policy of the class that fits no storage',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: 'failed to create volume with fault: CnsFault: No compatible datastore found for storagePolicy "gold"',
+    },
+    cause: 'driver-error',
+    advises: /^No storage that the driver knows fits what the class asks for/,
+  },
+  {
+    title: 'a volume that the storage has lost while it created it',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: "failed to get an available volume in EC2: InvalidVolume.NotFound: The volume 'vol-1' does not exist.",
+    },
+    cause: 'driver-error',
+    advises: /^The storage has lost the volume while it was creating it, and its own log says why/,
   },
   {
     title: 'a driver that is still at work on an earlier call',
@@ -174,6 +204,30 @@ export const drivers: readonly Row[] = [
     cause: 'driver-error',
     says: /^.{0,350}code = Internal desc = mount failed: .{0,200} … .{0,400}Output: wrong fs type$/,
     advises: /^See the log of container plugin in Pod driver\/pod-1: kubectl logs -n driver pod-1 -c plugin$/,
+  },
+  {
+    title: 'a source that the storage no longer has, in the code for everything',
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim({}, { name: 'src' });
+      await world.bound('src');
+      const message = "api error InvalidSnapshot.NotFound: The snapshot 'snap-1' does not exist.";
+      await world.fault({ code: 'INTERNAL', message });
+      await world.addClaim({ dataSource: { kind: 'PersistentVolumeClaim', name: 'src' } });
+    },
+    async recorded(world) {
+      await world.handedOver();
+      const message =
+        "rpc error: code = Internal desc = InvalidSnapshot.NotFound: The snapshot 'snap-1' does not exist.";
+      await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
+    },
+    verdict: 'stuck',
+    cause: 'source-missing',
+    says: /^Provisioning failed .*code = Internal desc = .*InvalidSnapshot\.NotFound/,
+    advises:
+      /^The storage no longer has what PersistentVolumeClaim \S+\/src stands for: recreate the claim with another source/,
+    cure: (world) => world.fault(),
+    ends: 'bound',
   },
   {
     title: 'a snapshot that the storage no longer has',

@@ -35,6 +35,7 @@ export const kinds = {
   priorityClass: of('scheduling.k8s.io/v1', 'PriorityClass', 'priorityclasses', false),
   lease: of('coordination.k8s.io/v1', 'Lease', 'leases', true),
   deployment: of('apps/v1', 'Deployment', 'deployments', true),
+  daemonSet: of('apps/v1', 'DaemonSet', 'daemonsets', true),
   replicaSet: of('apps/v1', 'ReplicaSet', 'replicasets', true),
   statefulSet: of('apps/v1', 'StatefulSet', 'statefulsets', true),
   policy: of('admissionregistration.k8s.io/v1', 'ValidatingAdmissionPolicy', 'validatingadmissionpolicies', false),

@@ -653,6 +653,36 @@ export const neverMade: readonly Row[] = [
     advises: /^Run it for that one: csi-provisioner why \S+\/c$/,
   },
   {
+    title: 'a DaemonSet that fits no node, whose Pods would use the claim',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.add('daemonSet', {
+        metadata: { name: 'web' },
+        spec: { selector: { matchLabels: labels }, template: podOf(world, 'c') },
+      });
+    },
+    recorded: (world) =>
+      world.patch(
+        { kind: 'daemonSet', name: 'web' },
+        {
+          status: {
+            observedGeneration: 1,
+            currentNumberScheduled: 0,
+            desiredNumberScheduled: 0,
+            numberMisscheduled: 0,
+            numberReady: 0,
+          },
+        },
+      ),
+    cluster: { not: 'the control plane of the tests runs no DaemonSet controller' },
+    verdict: 'waiting',
+    cause: 'waits-for-consumer',
+    says: /^No Pod uses the claim: DaemonSet web would create one, and fits no node\.$/,
+    advises:
+      /^Correct nodeSelector, affinity or tolerations in its template, or label a node: kubectl get daemonset\/web -n \S+ -o yaml$/,
+  },
+  {
     title: 'a claim in a namespace that is being deleted',
     async arrange(world) {
       await world.add('claim', {

@@ -126,12 +126,16 @@ const consumers: readonly Row[] = [
       await world.addPod({ nodeSelector: onNode(world) });
     },
     recorded: (world) =>
-      refuse(world, '0/1 nodes are available: 1 node(s) were unschedulable. preemption: not helpful.'),
-    cluster: { not: 'the nodes of other rows are refused for another reason, and count as well' },
+      refuse(
+        world,
+        "0/4 nodes are available: 1 node(s) were unschedulable, 3 node(s) didn't match Pod's node affinity/selector.",
+      ),
     verdict: 'stuck',
     cause: 'pod-unschedulable',
-    says: /1 node\(s\) were unschedulable/,
-    advises: /: kubectl uncordon NODE$/,
+    says: /\d+ node\(s\) were unschedulable/,
+    advises: /^Let Pods run on it: kubectl uncordon \S+node$/,
+    cure: (world) => world.patch({ kind: 'node', name: world.name('node') }, { spec: { unschedulable: null } }),
+    ends: 'bound',
   },
   {
     title: 'a Pod that a scheduling gate holds',
@@ -439,7 +443,7 @@ const bound: readonly Row[] = [
     cause: 'bound',
     says: /^The claim is bound to PersistentVolume \S+, and Pod p, which uses it, cannot be scheduled: the volume can only be used on nodes with topology\.kubernetes\.io\/zone=\S+zone, and there is none\. Nodes have .*other/,
     advises:
-      /^Add a node with that label, or label one that is there: kubectl get nodes -L topology\.kubernetes\.io\/zone$/,
+      /^Add a node there, or see whether one that is there has lost its label; .*: kubectl get nodes -L topology\.kubernetes\.io\/zone$/,
   },
   {
     title: 'a bound claim whose zone has a cordoned node only',
@@ -719,6 +723,53 @@ const bound: readonly Row[] = [
   },
 ];
 
+/** What a kubelet or kube-controller-manager says of Pod `p`, which has a node. */
+async function startWith(world: World, event: { reason: string; message: string; component: string }): Promise<void> {
+  await world.addClass();
+  await world.addNode();
+  await addBoundClaim(world);
+  if (world.level === 'cluster') await world.bound();
+  await world.addPod({ nodeSelector: onNode(world) });
+  await world.placed();
+  await world.addEvent(pod, event);
+}
+
+async function boundAndPending(world: World): Promise<void> {
+  await bind(world);
+  await world.patch(pod, { status: { phase: 'Pending' } });
+}
+
+const starting: readonly Row[] = [
+  {
+    title: 'a bound claim of whose files the kubelet changes the owner',
+    arrange: (world) =>
+      startWith(world, {
+        reason: 'VolumePermissionChangeInProgress',
+        message: 'Setting volume ownership for /var/lib/kubelet/pods/1/volumes is taking longer than expected',
+        component: 'kubelet',
+      }),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /does not start yet on node \S+: its kubelet changes the owner of all files of the volume, for \d+ s\./,
+    advises: /fsGroupChangePolicy: OnRootMismatch/,
+  },
+  {
+    title: 'a bound claim for whose Pod kube-controller-manager waits for an external-attacher in vain',
+    arrange: (world) =>
+      startWith(world, {
+        reason: 'FailedAttachVolume',
+        message: `AttachVolume.Attach failed for volume "${world.name('volume')}" : timed out waiting for external-attacher of csi.example.com CSI driver to attach volume handle`,
+        component: 'attachdetach-controller',
+      }),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /its volume cannot be attached\. Last error, \d+ s ago: .*timed out waiting for external-attacher/,
+    advises: /^Check that the Pod of the driver's controller runs, with its container csi-attacher\./,
+  },
+];
+
 /** A claim of 1Gi requests 2Gi. @param status - as the external-resizer writes it. */
 async function requestMore(world: World, status: object = {}): Promise<void> {
   await world.addClass({ allowVolumeExpansion: true });
@@ -963,6 +1014,35 @@ const held: readonly Row[] = [
     ends: 'gone',
   },
   {
+    title: 'a claim that is being deleted and that the Pod of a Deployment uses',
+    async arrange(world) {
+      await addBoundClaim(world);
+      await world.patch({ kind: 'claim', name: 'c' }, { metadata: { finalizers: ['kubernetes.io/pvc-protection'] } });
+      await world.addNode();
+      const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-6d47', uid: 'b5d7b0a8-0000-4000-8000-1' };
+      await world.add('pod', {
+        metadata: {
+          name: 'p',
+          labels: { 'pod-template-hash': '6d47' },
+          ownerReferences: [{ ...owner, controller: true }],
+        },
+        spec: {
+          nodeName: world.name('node'),
+          containers: [{ name: 'main', image: 'none' }],
+          volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }],
+        },
+      });
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    cluster: { not: 'the garbage collector deletes a Pod whose owner does not exist' },
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /because it is used by Pod p\.$/,
+    advises:
+      /^Scale down what creates them \(Deployment web\), or delete the Pods that use it: kubectl delete pod -n \S+ p$/,
+  },
+  {
     title: 'a claim that is being deleted and that a Pod holds that has ended',
     async arrange(world) {
       await addClaimInUse(world);
@@ -1062,6 +1142,7 @@ export const pods: readonly Row[] = [
   ...afterCures,
   ...capacity,
   ...bound,
+  ...starting,
   ...changing,
   ...chosen,
   ...held,

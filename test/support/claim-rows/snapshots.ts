@@ -463,7 +463,8 @@ export const snapshots: readonly Row[] = [
     verdict: 'stuck',
     cause: 'source-not-ready',
     says: /is ready, and its VolumeSnapshotContent \S+, which names the storage, does not exist any more\.$/,
-    advises: /^Recreate the claim with another source$/,
+    advises:
+      /^If the storage still has the snapshot, create that VolumeSnapshotContent again, .* Otherwise: recreate the claim with another source$/,
     ...recreated,
   },
   {

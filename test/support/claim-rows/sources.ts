@@ -199,6 +199,28 @@ export const sources: readonly Row[] = [
     ...recreated,
   },
   {
+    title: 'a volume populator with reasons of its own that fails',
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim({ dataSourceRef: { apiGroup: 'hello.example.com', kind: 'Hello', name: 'h' } });
+      await world.addEvent(
+        { kind: 'claim', name: 'c' },
+        {
+          reason: 'importFailed',
+          message: 'Unable to process data: tls: failed to verify certificate: x509: unknown authority',
+          type: 'Warning',
+          component: 'import-populator',
+        },
+      );
+    },
+    recorded: handedOver,
+    verdict: 'stuck',
+    cause: 'source-not-ready',
+    says: /^The volume populator failed to fill the volume from Hello \S+\/h, .*x509: unknown authority$/,
+    advises: /see the log of the populator \(import-populator\)/,
+    ...recreated,
+  },
+  {
     title: 'a volume populator that is at work',
     async arrange(world) {
       await world.addClass();

@@ -82,7 +82,7 @@ describe('an error with a code for everything', () => {
         'failed to mount nfs server: mount failed: exit status 32 Output: mount.nfs: access denied by server while mounting 10.0.0.1:/share',
       ),
       'driver-error',
-      /lacks a permission/,
+      /^The NFS server does not export that path/,
     ],
     [
       'credentials',
