@@ -1,7 +1,6 @@
 /** `audit` of a provisioner whose volumes are directories: arguments, connection, question and output around the audit. */
 import { deletionText } from '../../src/audit/audit-report.ts';
-import { CannotReadError } from '../../src/audit/cannot-read-error.ts';
-import { NotDeletableError } from '../../src/audit/deletable-record.ts';
+import { CannotReadError, NotDeletableError } from '../../src/audit/audit-errors.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { printable } from '../../src/base/printable.ts';
 import {

@@ -1,7 +1,8 @@
 /** Compares the driver's volumes with PersistentVolumes and the intent journal. A finding must hold in two looks. */
-import { addDriverFacts } from './driver-facts.ts';
-import { findingKey } from './finding.ts';
+import { verifyMissing } from './driver-volumes.ts';
+import { type Finding, findingKey, type FindingState } from './finding.ts';
 import { type Look, look, type LookOptions } from './look.ts';
+import { driverVolume } from './strangers.ts';
 
 export interface AuditOptions extends LookOptions {
   /** Pause before the second look, in milliseconds. 0: there is none. */
@@ -51,4 +52,44 @@ async function pause({ secondLookMs, progress, clock, signal }: AuditOptions): P
     progress.at(`Checking the findings again in ${Math.ceil(leftMs / 1000)} s`);
     await clock.sleep(Math.min(countdownMs, leftMs), { signal });
   }
+}
+
+/** So many volumes are requested by themselves for their size: with more findings than that nobody reads each. */
+const maxRequests = 100;
+/** There is no storage in the other states, or nobody asks for its size. */
+const withStorage: ReadonlySet<FindingState> = new Set<FindingState>([
+  'leaked',
+  'stuck',
+  'candidate',
+  'unexplained',
+  'being-deleted',
+  'being-made',
+]);
+
+/**
+ * Adds the size of volumes to their findings where the list does not say it and the driver has GET_VOLUME. What
+ * cannot be read stays unknown.
+ *
+ * @throws when the signal aborts.
+ */
+export async function addDriverFacts(
+  findings: readonly Finding[],
+  { driver, progress, signal }: Pick<LookOptions, 'driver' | 'progress' | 'signal'>,
+): Promise<void> {
+  if (!driver.capabilities.getVolume) return;
+  const open = findings.filter(
+    ({ state, capacityBytes, volumeId }) =>
+      capacityBytes === undefined && volumeId !== undefined && withStorage.has(state),
+  );
+  const byId = Map.groupBy(open, ({ volumeId = '' }) => volumeId);
+  await verifyMissing([...byId.keys()].slice(0, maxRequests), {
+    calls: driver.calls,
+    onThere: (id, answer) => {
+      const { capacityBytes } = driverVolume(answer);
+      if (capacityBytes === undefined) return;
+      for (const finding of byId.get(id) ?? []) finding.capacityBytes = capacityBytes;
+    },
+    onCount: (count) => progress.at(`Requesting the sizes of volumes: ${count}`),
+    signal,
+  });
 }

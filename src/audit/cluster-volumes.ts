@@ -2,11 +2,14 @@
 import type { Clock } from '../base/clock.ts';
 import { inSlices } from '../base/event-loop.ts';
 import type { Logger } from '../base/logger.ts';
+import type { NodeInfo } from '../csi/driver-info.ts';
+import { identityKey, nodeOfIdentity } from '../csi/identity.ts';
 import type { MigrationHook } from '../csi/migration/driver-migration.ts';
+import { selectsNode } from '../csi/topology/topology-term.ts';
 import { CodingChoice } from '../kube/cache/coding-choice.ts';
 import { pagedList, pageSize } from '../kube/cache/paged-list.ts';
-import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
 import type { Transport } from '../kube/client/transport.ts';
+import { messageDecoder } from '../kube/protobuf/message-decoder.ts';
 import { type PersistentVolume, persistentVolumes } from '../provision/objects.ts';
 import { namesProvisioner } from '../provision/volume-fields.ts';
 
@@ -185,4 +188,43 @@ function asCsi(
 /** A volume that was created by hand has no annotation of a provisioner. */
 function isMadeHere(volume: PersistentVolume, isKnownProvisioner: (name: string) => boolean): boolean {
   return namesProvisioner({ ...volume, spec: {} }, isKnownProvisioner);
+}
+
+/**
+ * In node deployment: whether the driver of this node has the storage of a volume. Where node affinity and the identity of who
+ * created it do not agree, or say nothing, it is unknown, and so never called lost.
+ *
+ * @param volume - in CSI form.
+ */
+export function nodeVolumeHome(
+  volume: PersistentVolume,
+  node: { driverName: string; nodeName: string; nodeInfo: NodeInfo },
+): VolumeHome {
+  const madeOn = nodeOfIdentity(volume.spec.csi?.volumeAttributes?.[identityKey], node.driverName) ?? '';
+  const fitsNode = fits(volume, node.nodeInfo);
+  if (madeOn === node.nodeName) return 'here';
+  if (fitsNode === false) return 'elsewhere';
+  if (madeOn !== '') return fitsNode === true ? 'unknown' : 'elsewhere';
+  return fitsNode === true ? 'here' : 'unknown';
+}
+
+/**
+ * Of the only driver for all nodes: it has all volumes, but where a sidecar on a node created one, this driver may be that of
+ * another node.
+ *
+ * @param volume - in CSI form.
+ */
+export function centralVolumeHome({ spec }: PersistentVolume, driverName: string): VolumeHome {
+  return (nodeOfIdentity(spec.csi?.volumeAttributes?.[identityKey], driverName) ?? '') === '' ? 'here' : 'unknown';
+}
+
+/** Undefined: the node affinity, or the driver, does not say. */
+function fits({ spec }: PersistentVolume, { segments }: NodeInfo): boolean | undefined {
+  const terms = spec.nodeAffinity?.required?.nodeSelectorTerms;
+  if (terms === undefined || segments === undefined) return undefined;
+  try {
+    return selectsNode(terms, segments);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,22 +1,12 @@
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
-import type { Progress } from '../base/progress.ts';
-import type { Driver } from '../csi/driver.ts';
-import { driverMigration } from '../csi/migration/driver-migration.ts';
-import { isProvisionerOf, replacedPlugin } from '../csi/migration/in-tree-plugins.ts';
-import type { KubeClient } from '../kube/client/kube-client.ts';
-import { ForbiddenError } from '../kube/client/api-error.ts';
-import type { Transport } from '../kube/client/transport.ts';
-import type { PersistentVolume } from '../provision/objects.ts';
-import { readJournal, type ReadJournal } from '../provision/intent-journal/read-journal.ts';
-import { CannotReadError } from './cannot-read-error.ts';
-import { classify, type Classified, isMissing } from './classify.ts';
-import { type ClusterVolumes, readClusterVolumes, type VolumeHome } from './cluster-volumes.ts';
-import { driverVolume } from './driver-volume.ts';
-import { type ListedVolumes, listDriverVolumes } from './list-driver-volumes.ts';
-import { type IndexedRecord, RecordIndex } from './record-index.ts';
-import { asStranger, findOwners, type Stranger, volumeOwners } from './stranger.ts';
-import { type Existence, verifyMissing } from './verify-missing.ts';
+/** Looks at driver, cluster and journal, and compares them. */
+import { isProvisionerOf } from '../csi/migration/in-tree-plugins.ts';
+import { isStuck, readJournal, type ReadJournal } from '../provision/intent-journal/read-journal.ts';
+import { storedVolume } from '../provision/volume/stored-volume.ts';
+import { orMissingRule } from './audit-errors.ts';
+import { type ListedVolumes, verify } from './driver-volumes.ts';
+import { classify, type Classified } from './finding.ts';
+import { readAll, readBesideCache, type ReadVolumesOptions } from './read-volumes.ts';
+import { findOwners, type IndexedRecord, RecordIndex, type Stranger } from './strangers.ts';
 
 /** Where the journal is. */
 export interface JournalPlace {
@@ -24,18 +14,9 @@ export interface JournalPlace {
   lockName: string;
 }
 
-export interface LookOptions {
-  driver: Pick<Driver, 'name' | 'capabilities' | 'calls'>;
-  transport: Transport;
-  client: KubeClient;
+export interface LookOptions extends ReadVolumesOptions {
   /** Undefined: the sidecar keeps none. */
   journal: JournalPlace | undefined;
-  /** Whether this driver is the one that has a volume, given in CSI form. */
-  homeOf: (volume: PersistentVolume) => VolumeHome;
-  progress: Progress;
-  clock: Clock;
-  logger: Logger;
-  signal: AbortSignal;
 }
 
 /** What one look at driver, cluster and journal found. */
@@ -54,26 +35,35 @@ export interface Look extends Classified {
   notes: string[];
 }
 
+/** With a cache: max records whose PersistentVolume is read again, and max volumes that the driver is asked for; further ones count as not asked. */
+const maxRequests = 100;
+
 /**
- * Looks once. What changes meanwhile may be seen in one place and not yet, or no longer, in another.
+ * Looks once. What changes meanwhile may be seen in one place and not yet, or no longer, in another. With a cache it leaves out
+ * what needs no attention: volumes of other nodes, static volumes that are there, and shared storage.
  *
  * @throws {CannotReadError} naming the permission or the call that is missing, and whatever a request throws.
  */
 export async function look(options: LookOptions): Promise<Look> {
+  const { cache } = options;
   const journal = await journalOf(options);
-  const volumes = await volumesOf(options);
   const records = new RecordIndex(journal.records);
-  const strangers = new Map<string, Stranger>();
-  const listed = await markListed(options, volumes, strangers);
-  await volumes.takeInTree(strangers);
-  await findOwners(strangers, records, () => volumeOwners(volumes));
-  const existence = await verify(options, { volumes, records, strangers });
-  const isListed = listed !== undefined;
+  const read = cache === undefined ? await readAll(options) : await readBesideCache(options, cache);
+  const { volumes, listed, strangers, owners, persistentVolumes } = read;
+  await findOwners(strangers, records, owners);
+  if (cache !== undefined) await dropSaved(options, { records, strangers });
+  const existence = await verify(
+    options,
+    { volumes, records, strangers },
+    cache === undefined ? Infinity : maxRequests,
+  );
   const { repeated = 0 } = listed ?? {};
+  const isListed = listed !== undefined;
   const classified = classify({ volumes, records, strangers, isListed, repeated, existence });
   return {
     ...classified,
-    persistentVolumes: volumes.count,
+    inUse: cache === undefined ? classified.inUse : (listed?.count ?? 0) - strangers.size,
+    persistentVolumes,
     listed: listed?.count,
     isListComplete: listed?.repeated === 0 && listed.unnamed === 0,
     records: records.all,
@@ -83,95 +73,27 @@ export async function look(options: LookOptions): Promise<Look> {
 }
 
 /** @throws {CannotReadError} with the rule that is missing. */
-export async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
+async function journalOf({ driver, journal, client, clock, progress }: LookOptions): Promise<ReadJournal> {
   if (journal === undefined) return { exists: true, shards: [], missing: [], drain: '', records: [], unreadable: [] };
   progress.at('Reading the intent journal');
   const reading = readJournal({ client, clock, ...journal, isKnownProvisioner: isProvisionerOf(driver.name) });
   return await orMissingRule(reading, 'or use --intent-journal=off if there is none');
 }
 
-async function volumesOf(options: LookOptions): Promise<ClusterVolumes> {
-  const { driver, progress } = options;
-  progress.at('Reading PersistentVolumes');
-  const reading = readClusterVolumes({
-    ...options,
-    driverName: driver.name,
-    migration: driverMigration(driver.name),
-    pluginName: replacedPlugin(driver.name)?.name,
-    onCount: (count) => progress.at(`Reading PersistentVolumes: ${count}`),
-  });
-  return await orMissingRule(reading, 'then run it again');
+/** A record that an operator may close leaks nothing if its PersistentVolume is there and the cache only lags behind. */
+async function dropSaved(
+  { client, signal }: LookOptions,
+  { records, strangers }: { records: RecordIndex; strangers: Map<string, Stranger> },
+): Promise<void> {
+  const left = records.all.filter((each) => isStuck(each) && each.listedIds.length > 0).slice(0, maxRequests);
+  for (const { record, listedIds } of left) {
+    if ((await storedVolume(client, record.volume.name, signal)) === undefined) continue;
+    for (const id of listedIds) strangers.delete(id);
+    listedIds.length = 0;
+  }
 }
 
-/** Marks what is listed, and collects what no PersistentVolume has. */
-async function markListed(
-  { driver, progress, clock, signal }: LookOptions,
-  volumes: ClusterVolumes,
-  strangers: Map<string, Stranger>,
-): Promise<(ListedVolumes & { count: number }) | undefined> {
-  if (!driver.capabilities.listVolumes) return undefined;
-  let count = 0;
-  progress.at("Reading the driver's volumes");
-  const found = await listDriverVolumes({
-    calls: driver.calls,
-    onStart: () => {
-      count = 0;
-      strangers.clear();
-      for (const first of volumes.handles()) mark(volumes, first.handle, false);
-    },
-    onVolume: (id, entry) => {
-      const known = volumes.with(id);
-      const before = strangers.get(id);
-      const isRepeated = known?.isListed ?? before !== undefined;
-      if (known === undefined) strangers.set(id, asStranger(driverVolume(entry), before));
-      else mark(volumes, id, true);
-      if (!isRepeated) count++;
-      return !isRepeated;
-    },
-    onPage: () => progress.at(`Reading the driver's volumes: ${count}`),
-    clock,
-    signal,
-  });
-  return found && { ...found, count };
-}
-
-function mark(volumes: ClusterVolumes, handle: string, isListed: boolean): void {
-  for (let each = volumes.with(handle); each !== undefined; each = each.next) each.isListed = isListed;
-}
-
-/**
- * Asks for what is not listed: of PersistentVolumes, and of records that name no other volume.
- *
- * @param maxRequests - what exceeds it is taken as not asked. Default: no limit.
- */
-export async function verify(
-  { driver, progress, signal }: Pick<LookOptions, 'driver' | 'progress' | 'signal'>,
-  found: {
-    volumes: ClusterVolumes;
-    records: RecordIndex;
-    strangers: Map<string, Stranger>;
-  },
-  maxRequests = Infinity,
-): Promise<Map<string, Existence>> {
-  if (!driver.capabilities.getVolume) return new Map();
-  const { volumes, records, strangers } = found;
-  const ofVolumes = [...volumes.handles()].filter(isMissing).map(({ handle }) => handle);
-  const ofRecords = records.all.map(({ record: { handle = '' } }) => handle);
-  const unknown = ofRecords.filter((id) => id !== '' && !strangers.has(id) && volumes.with(id) === undefined);
-  const missing = [...new Set([...ofVolumes, ...unknown])].slice(0, maxRequests);
-  return await verifyMissing(missing, {
-    calls: driver.calls,
-    onThere: (id, answer) => {
-      if (volumes.with(id) !== undefined) return;
-      strangers.set(id, asStranger(driverVolume(answer)));
-      for (const record of records.naming(id)) record.listedIds.push(id);
-    },
-    onCount: (count) => progress.at(`Asking the driver for single volumes: ${count} of ${missing.length}`),
-    signal,
-  });
-}
-
-export function remarks(
+function remarks(
   { driver, journal: place }: Pick<LookOptions, 'driver' | 'journal'>,
   found: { journal: ReadJournal; listed: ListedVolumes | undefined },
 ): Pick<Look, 'incomplete' | 'notes'> {
@@ -199,15 +121,4 @@ export function remarks(
   if (place === undefined)
     notes.push('without an intent journal, volumes that are just being created count as unexplained');
   return { incomplete, notes };
-}
-
-/** @throws {CannotReadError} with the rule that is missing. */
-export async function orMissingRule<T>(response: Promise<T>, way: string): Promise<T> {
-  try {
-    return await response;
-  } catch (error) {
-    if (!(error instanceof ForbiddenError)) throw error;
-    const rule = error.isAdmission ? '' : `. Add this rule to a role of yours, ${way}:\n${error.missingRule}`;
-    throw new CannotReadError(`${error.message}${rule}`, { cause: error });
-  }
 }

@@ -10,10 +10,9 @@ import {
   type ReportContext,
 } from '../audit/audit-report.ts';
 import { audit, type Audit, type AuditOptions } from '../audit/audit.ts';
-import { CannotReadError } from '../audit/cannot-read-error.ts';
-import { deletableRecord, nobodyKeepsIt, NotDeletableError } from '../audit/deletable-record.ts';
-import { deleteLeaked } from '../audit/delete-leaked.ts';
-import type { IndexedRecord } from '../audit/record-index.ts';
+import { CannotReadError, NotDeletableError } from '../audit/audit-errors.ts';
+import { deletableRecord, deleteLeaked, nobodyKeepsIt } from '../audit/delete-leaked.ts';
+import type { IndexedRecord } from '../audit/strangers.ts';
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';

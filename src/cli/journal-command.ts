@@ -1,6 +1,6 @@
 /** `csi-provisioner journal`: what the intent journal holds, and what an operator may have the sidecar do with it. */
 import { randomUUID } from 'node:crypto';
-import { CannotReadError } from '../audit/cannot-read-error.ts';
+import { CannotReadError } from '../audit/audit-errors.ts';
 import { ageText } from '../base/age-text.ts';
 import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';

@@ -1,4 +1,4 @@
-import { type AuditMetrics, auditMetrics } from '../audit/audit-metrics.ts';
+import { type AuditMetrics, auditMetrics } from '../audit/recurring-audit.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Permit } from '../base/permit.ts';

@@ -1,5 +1,5 @@
 /** What a subcommand that takes the flags of the sidecar connects to with them: the cluster, and the driver. */
-import { CannotReadError } from '../audit/cannot-read-error.ts';
+import { CannotReadError } from '../audit/audit-errors.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Progress } from '../base/progress.ts';

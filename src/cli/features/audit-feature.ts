@@ -1,13 +1,12 @@
 /** The audit of `--audit-interval`, and what it shares with `csi-provisioner audit`: the volumes of the driver, the commands to copy. */
 import os from 'node:os';
-import type { Audit } from '../../audit/audit.ts';
-import { cachedLook } from '../../audit/cached-look.ts';
-import { deletableRecord, NotDeletableError } from '../../audit/deletable-record.ts';
-import { addDriverFacts } from '../../audit/driver-facts.ts';
+import { addDriverFacts, type Audit } from '../../audit/audit.ts';
+import { look, type LookOptions } from '../../audit/look.ts';
+import { NotDeletableError } from '../../audit/audit-errors.ts';
+import { deletableRecord } from '../../audit/delete-leaked.ts';
 import type { Finding } from '../../audit/finding.ts';
-import type { LookOptions } from '../../audit/look.ts';
 import { RecurringAudit } from '../../audit/recurring-audit.ts';
-import { centralVolumeHome, nodeVolumeHome } from '../../audit/volume-home.ts';
+import { centralVolumeHome, nodeVolumeHome } from '../../audit/cluster-volumes.ts';
 import { formatGoDuration, millisecondsOf, nanosecondsOf, parseGoDuration } from '../../base/go-duration.ts';
 import { silentProgress } from '../../base/progress.ts';
 import { shellCommand } from '../../base/shell-word.ts';
@@ -25,18 +24,22 @@ export function auditFeature(options: FeatureOptions): Feature | undefined {
   if (config.auditIntervalMs === null || metrics.audit === undefined) return undefined;
   const plugin = pluginFlags(options);
   const audit = new RecurringAudit({
-    look: (signal) =>
-      cachedLook({
+    look: async (signal) => {
+      if (!driver.capabilities.listVolumes) return undefined;
+      const found = await look({
         driver,
         transport,
         client,
         journal: journalObjects(options),
         homeOf: homeIn(config, driver),
-        volumes: informers.volumes,
+        cache: informers.volumes,
+        progress: silentProgress,
         clock,
         logger,
         signal,
-      }),
+      });
+      return found.listed === undefined ? undefined : found;
+    },
     addFacts: (findings, signal) => addDriverFacts(findings, { driver, progress: silentProgress, signal }),
     commandFor: (finding, found) => commandFor(finding, found, { program: 'csi-provisioner', config, plugin }),
     intervalMs: config.auditIntervalMs,

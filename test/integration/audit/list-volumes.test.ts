@@ -203,7 +203,7 @@ test('a volume that is not listed is not lost when the driver knows it by its id
 
 function circle() {
   let page = 0;
-  return () => ({ entries: [volume(`vol-${page}`)], next_token: `token-${++page % 7}` });
+  return () => ({ entries: [volume(`vol-${page % 7}`)], next_token: `token-${++page % 7}` });
 }
 
 function endless(): () => object {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { auditMetrics } from '../../../src/audit/audit-metrics.ts';
+import { auditMetrics, RecurringAudit } from '../../../src/audit/recurring-audit.ts';
 import type { Look } from '../../../src/audit/look.ts';
-import { RecurringAudit } from '../../../src/audit/recurring-audit.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { createRegistry } from '../../../src/base/metrics.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';

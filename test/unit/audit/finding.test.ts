@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { classify, type Sighting } from '../../../src/audit/classify.ts';
+import { classify, type Sighting } from '../../../src/audit/finding.ts';
 import { ClusterVolumes, type VolumeHome } from '../../../src/audit/cluster-volumes.ts';
-import { RecordIndex } from '../../../src/audit/record-index.ts';
-import type { Existence } from '../../../src/audit/verify-missing.ts';
+import { RecordIndex } from '../../../src/audit/strangers.ts';
+import type { Existence } from '../../../src/audit/driver-volumes.ts';
 import { recordOf } from '../../integration/provision/intent-journal/rig.ts';
 
 const driverName = 'd.example.com';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listDriverVolumes } from '../../../src/audit/list-driver-volumes.ts';
+import { listDriverVolumes } from '../../../src/audit/driver-volumes.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 
 test('a list whose every page comes late, with something new, is given up after two hours', async () => {

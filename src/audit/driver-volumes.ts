@@ -1,12 +1,18 @@
-import { nextSlice, sliceSpent } from '../base/event-loop.ts';
+/** What the driver says about its volumes: all of them, and single ones. */
 import type { Clock } from '../base/clock.ts';
+import { nextSlice, sliceSpent } from '../base/event-loop.ts';
+import type { Progress } from '../base/progress.ts';
 import { CsiCallError } from '../csi/call-error.ts';
 import type { CsiCalls } from '../csi/csi-calls.ts';
+import type { Driver } from '../csi/driver.ts';
+import type { ControllerGetVolumeResponse__Output } from '../csi/generated/csi/v1/ControllerGetVolumeResponse.ts';
 import type {
   _csi_v1_ListVolumesResponse_Entry__Output as ListedEntry,
   ListVolumesResponse__Output,
 } from '../csi/generated/csi/v1/ListVolumesResponse.ts';
-import { CannotReadError } from './cannot-read-error.ts';
+import { CannotReadError } from './audit-errors.ts';
+import type { ClusterVolume, ClusterVolumes } from './cluster-volumes.ts';
+import { asStranger, driverVolume, type RecordIndex, type Stranger } from './strangers.ts';
 
 /** Entries of a page: small enough for the limits of cloud APIs behind drivers. */
 const pageEntries = 500;
@@ -16,14 +22,14 @@ const maxStarts = 5;
 const maxAttempts = 4;
 /** Pause before an attempt is repeated, doubling, in milliseconds. */
 const pauseMs = 500;
-/** Max pages in a row without a new volume: beyond that the driver repeats itself, with a new token each time. */
+/** Max pages in a row without a new volume: beyond that the driver repeats itself. */
 const maxBarrenPages = 100;
 /** Max volumes: beyond that the driver makes them up, and memory would run out. */
 const maxVolumes = 1_000_000;
 /** Max time for all pages, with restarts, in milliseconds: each page of a slow driver may come just in time. */
 const maxListMs = 120 * 60_000;
 
-export interface ListDriverVolumesOptions {
+interface ListDriverVolumesOptions {
   calls: Pick<CsiCalls, 'listVolumes'>;
   /** Called at the start, and again when the driver aborts the list, which is then read from the start: what came before is void. */
   onStart: () => void;
@@ -77,7 +83,6 @@ async function readPages(
   { entries, endMs }: { entries: number; endMs: number },
 ): Promise<ListedVolumes> {
   const listed: ListedVolumes = { unnamed: 0, repeated: 0 };
-  const repeats = repeatedToken();
   let entryCount = 0;
   let barrenPages = 0;
   for (let token = ''; ;) {
@@ -90,10 +95,9 @@ async function readPages(
     }
     token = page.next_token ?? '';
     if (token === '') return listed;
-    const isRepeated = repeats(token);
-    if (isRepeated || barrenPages >= maxBarrenPages) {
+    if (barrenPages >= maxBarrenPages) {
       throw new CannotReadError(
-        `the driver's list of volumes never ends: ${isRepeated ? 'it gave the same next_token twice' : `${barrenPages} pages in a row had nothing new`}`,
+        `the driver's list of volumes never ends: ${barrenPages} pages in a row had nothing new`,
       );
     }
     if (options.clock.monotonicMs() > endMs) {
@@ -102,23 +106,6 @@ async function readPages(
       );
     }
   }
-}
-
-/** Notices tokens that repeat in a cycle, after a few rounds. It keeps only one of them, as they may be long (Brent's algorithm). */
-function repeatedToken(): (token: string) => boolean {
-  let kept = '';
-  let left = 0;
-  let span = 1;
-  return (token) => {
-    if (token === kept) return true;
-    if (left === 0) {
-      kept = token;
-      span *= 2;
-      left = span;
-    }
-    left--;
-    return false;
-  };
 }
 
 /** @returns whether it had anything new. */
@@ -159,4 +146,93 @@ function isTransient({ codeName }: CsiCallError): boolean {
 
 function failed(error: CsiCallError): CannotReadError {
   return new CannotReadError(`the driver does not list its volumes: ${error.message}`, { cause: error });
+}
+
+/** Calls to the driver at the same time. */
+const maxCalls = 4;
+
+/** What the driver says about one volume. `unknown`: nothing that proves anything. */
+export type Existence = 'there' | 'gone' | 'unknown';
+
+interface VerifyOptions {
+  driver: Pick<Driver, 'capabilities' | 'calls'>;
+  progress: Progress;
+  signal: AbortSignal;
+}
+
+/**
+ * Asks for what is not listed: of PersistentVolumes, and of records that name no other volume.
+ *
+ * @param max - number of volumes; what exceeds it is taken as not asked.
+ */
+export async function verify(
+  { driver, progress, signal }: VerifyOptions,
+  { volumes, records, strangers }: { volumes: ClusterVolumes; strangers: Map<string, Stranger>; records: RecordIndex },
+  max: number,
+): Promise<Map<string, Existence>> {
+  if (!driver.capabilities.getVolume) return new Map();
+  const ofVolumes = [...volumes.handles()].filter(isMissing).map(({ handle }) => handle);
+  const ofRecords = records.all.map(({ record: { handle = '' } }) => handle);
+  const unknown = ofRecords.filter((id) => id !== '' && !strangers.has(id) && volumes.with(id) === undefined);
+  const missing = [...new Set([...ofVolumes, ...unknown])].slice(0, max);
+  return await verifyMissing(missing, {
+    calls: driver.calls,
+    onThere: (id, answer) => {
+      if (volumes.with(id) !== undefined) return;
+      strangers.set(id, asStranger(driverVolume(answer)));
+      for (const record of records.naming(id)) record.listedIds.push(id);
+    },
+    onCount: (count) => progress.at(`Asking the driver for single volumes: ${count} of ${missing.length}`),
+    signal,
+  });
+}
+
+/** Whether the driver should be asked for this single volume. */
+function isMissing({ isListed, home, handle }: ClusterVolume): boolean {
+  return !isListed && home !== 'elsewhere' && handle !== '';
+}
+
+/**
+ * Asks for single volumes: whether a volume that is not in a list, or of a driver without lists, exists.
+ *
+ * @returns the results, by id.
+ * @throws when the signal aborts.
+ * @see CSI spec, `ControllerGetVolume`.
+ */
+export async function verifyMissing(
+  ids: readonly string[],
+  options: {
+    calls: Pick<CsiCalls, 'controllerGetVolume'>;
+    /** The volume exists. */
+    onThere: (id: string, response: ControllerGetVolumeResponse__Output) => void;
+    onCount: (count: number) => void;
+    signal: AbortSignal;
+  },
+): Promise<Map<string, Existence>> {
+  const { onCount } = options;
+  const results = new Map<string, Existence>();
+  const left = ids.values();
+  const worker = async (): Promise<void> => {
+    for (const id of left) {
+      results.set(id, await existence(id, options));
+      onCount(results.size);
+    }
+  };
+  await Promise.all(Array.from({ length: maxCalls }, worker));
+  return results;
+}
+
+async function existence(
+  id: string,
+  { calls, onThere, signal }: Parameters<typeof verifyMissing>[1],
+): Promise<Existence> {
+  try {
+    const answer = await calls.controllerGetVolume({ volume_id: id }, { signal });
+    if (answer.volume === undefined) return 'unknown';
+    onThere(id, answer);
+    return 'there';
+  } catch (error) {
+    signal.throwIfAborted();
+    return error instanceof CsiCallError && error.codeName === 'NotFound' ? 'gone' : 'unknown';
+  }
 }
