@@ -17,10 +17,8 @@ import { systemClock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
 import { ApiError, TransportError } from '../kube/client/api-error.ts';
 import { KubeClient } from '../kube/client/kube-client.ts';
-import type { SecretReference } from '../provision/objects.ts';
 import { commandFor, homeIn } from './features/audit-feature.ts';
 import { auditedDriver, auditLogger, connectAsSidecar, sidecarConfig } from './sidecar-connections.ts';
-import type { Config } from './config.ts';
 import { fieldManager } from './kubernetes.ts';
 import { journalObjects } from './features/journal-features.ts';
 import {
@@ -37,23 +35,7 @@ import {
   usageError,
 } from './subcommand-call.ts';
 
-export interface AuditArguments {
-  /** As the sidecar would run. */
-  config: Config;
-  context: string | undefined;
-  /** The kubectl plugin runs this in the Pod: the flags with which it was called itself, as its user has to repeat them. */
-  plugin: readonly string[] | undefined;
-  secondLookMs: number;
-  output: 'table' | 'json';
-  /** Ids to be deleted. */
-  ids: readonly string[];
-  /** Nobody is asked. */
-  isAgreed: boolean;
-  /** The operator knows that nobody keeps the one volume of `ids`. */
-  mayBeUnproved: boolean;
-  /** In place of a volume's Secret that is gone. */
-  secret: SecretReference | undefined;
-}
+export type AuditArguments = NonNullable<ReturnType<typeof auditArguments>>;
 
 interface OwnFlags {
   secondLook: string;
@@ -82,7 +64,7 @@ Exit codes: 0 nothing needs attention; 1 wrong arguments, or a volume that must 
  * @returns undefined when help was asked for and printed.
  * @throws {SubcommandError} for arguments that cannot be understood.
  */
-export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode: number }): AuditArguments | undefined {
+export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode: number }) {
   const parser = subcommandParser(call)
     .description(
       "Compares the driver's volumes with PersistentVolumes and the intent journal. Changes nothing by itself.",
@@ -105,14 +87,19 @@ export function auditArguments(call: SubcommandCall, { usageCode }: { usageCode:
   if (!readArguments(parser, call, { usageCode })) return undefined;
   const flags = parser.opts<OwnFlags>();
   return readValues(call, { usageCode }, () => ({
+    /** As the sidecar would run. */
     config: sidecarConfig(call, parser.args),
     context: flags.context,
+    /** The kubectl plugin runs this in the Pod: the flags with which it was called itself, as its user has to repeat them. */
     plugin: flags.plugin === true ? (flags.pluginFlag ?? []) : undefined,
     secondLookMs: durationOf('--second-look', flags.secondLook),
     output: outputOf(flags.output),
+    /** To be deleted. */
     ids: idsOf(flags.delete),
     isAgreed: flags.yes ?? false,
+    /** The operator knows that nobody keeps the one volume of `ids`. */
     mayBeUnproved: unprovedOf(flags),
+    /** In place of a volume's Secret that is gone. */
     secret: flags.secret === undefined ? undefined : namespacedNameOf('--secret', flags.secret),
   }));
 }

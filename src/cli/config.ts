@@ -20,110 +20,6 @@ export interface RateLimit {
   readonly burst: number;
 }
 
-/** Where the Kubernetes API is and how fast we may talk to it. */
-export interface KubernetesConfig {
-  /** Empty: none. Those of `KUBECONFIG` have already replaced the flag's value. */
-  readonly kubeconfigFiles: readonly string[];
-  readonly kubeconfigFromEnvironment: boolean;
-  /** Empty: none. */
-  readonly masterUrl: string;
-  /** null: no limit on our side. */
-  readonly rateLimit: RateLimit | null;
-  readonly capacityRateLimit: RateLimit | null;
-}
-
-/** How volumes are named, made and retried. */
-interface ProvisioningConfig {
-  readonly volumeNamePrefix: string;
-  /** Characters of the UID to keep, -1 for all; other values from outside 0 to 32 fail each claim. */
-  readonly volumeNameUuidLength: number;
-  /** Empty: none. */
-  readonly defaultFsType: string;
-  readonly extraCreateMetadata: boolean;
-  readonly controllerPublishReadOnly: boolean;
-  readonly preventVolumeModeConversion: boolean;
-  readonly strictTopology: boolean;
-  readonly immediateTopology: boolean;
-  readonly workerThreads: number;
-  readonly cloningProtectionThreads: number;
-  readonly retryIntervalStartMs: number;
-  readonly retryIntervalMaxMs: number;
-  /** null: no sweep, and its API is not looked up. */
-  readonly snapshotSweepIntervalMs: number | null;
-}
-
-/** Storage capacity publishing. */
-export interface CapacityConfig {
-  readonly namespace: string;
-  /** Empty if no owner is wanted. */
-  readonly podName: string;
-  /** Steps up from the Pod; negative: no owner. */
-  readonly ownerRefLevel: number;
-  readonly threads: number;
-  readonly pollIntervalMs: number;
-  readonly forImmediateBinding: boolean;
-}
-
-/** Deployment beside the driver on each node. */
-interface NodeDeploymentConfig {
-  readonly nodeName: string;
-  readonly immediateBinding: boolean;
-  readonly baseDelayMs: number;
-  readonly maxDelayMs: number;
-}
-
-/** Leader election through a Lease. */
-export interface LeaderElectionConfig {
-  /** From the flag, else from `POD_NAMESPACE`; empty: the service account's, else `default`. */
-  readonly namespace: string;
-  readonly leaseDurationMs: number;
-  readonly renewDeadlineMs: number;
-  readonly retryPeriodMs: number;
-  readonly labels: Readonly<Record<string, string>>;
-}
-
-/** The Leases in which volumes in progress are recorded. */
-interface IntentJournalConfig {
-  /** That of the Lease of the leader election, also without it. */
-  readonly namespace: string;
-  /** The Pod's, where a flag names another one: the journal is there without the flag. */
-  readonly podNamespace?: string;
-  /** Name of the node, where it is known though this is no node deployment: in one the journal is named after it. */
-  readonly nodeName?: string;
-}
-
-/** The HTTP endpoint. */
-export interface HttpConfig {
-  /** In Go's listen form, already checked. */
-  readonly address: string;
-  readonly metricsPath: string;
-  /** Whether `/healthz/leader-election` is served. */
-  readonly health: boolean;
-  readonly profiles: boolean;
-  readonly statusPage: boolean;
-}
-
-/** The whole configuration from command line and environment, checked and frozen. null: the part is off. */
-export interface Config {
-  readonly argv0: string;
-  readonly logging: LoggingConfig;
-  readonly featureGates: FeatureGates;
-  readonly csiAddress: string;
-  /** Deadline of each CSI call; 0 or less fails every call. */
-  readonly csiTimeoutMs: number;
-  /** Max time without a connection to the driver after the first one; null: no limit. */
-  readonly csiReconnectLimitMs: number | null;
-  readonly kubernetes: KubernetesConfig;
-  readonly provisioning: ProvisioningConfig;
-  readonly capacity: CapacityConfig | null;
-  readonly nodeDeployment: NodeDeploymentConfig | null;
-  readonly leaderElection: LeaderElectionConfig | null;
-  readonly intentJournal: IntentJournalConfig | null;
-  /** From the end of an audit to the start of the next; null: there is none. */
-  readonly auditIntervalMs: number | null;
-  readonly http: HttpConfig | null;
-}
-
 /** What `buildConfig` starts from: everything before it has been checked. */
 interface ConfigInput {
   readonly argv0: string;
@@ -134,20 +30,29 @@ interface ConfigInput {
   readonly featureGates: FeatureGates;
 }
 
+/** The whole configuration from command line and environment, checked and frozen. null: the part is off. */
+export type Config = ReturnType<typeof buildConfig>;
+export type KubernetesConfig = Config['kubernetes'];
+export type CapacityConfig = NonNullable<Config['capacity']>;
+export type LeaderElectionConfig = NonNullable<Config['leaderElection']>;
+export type HttpConfig = NonNullable<Config['http']>;
+
 /**
  * Builds the configuration from flags and environment; `checkConfig` then checks what its values mean.
  *
  * @throws {ExitError} with the code the Go sidecar would end with, for values that contradict each other.
  */
-export function buildConfig(input: ConfigInput): Config {
-  const { values } = input;
+export function buildConfig(input: ConfigInput) {
+  const { values, argv0, logging, featureGates } = input;
   const reconnectLimit = values['csi-reconnect-limit'];
-  const config: Config = {
-    argv0: input.argv0,
-    logging: input.logging,
-    featureGates: input.featureGates,
+  return deepFreeze({
+    argv0,
+    logging,
+    featureGates,
     csiAddress: values['csi-address'],
+    /** Deadline of each CSI call; 0 or less fails every call. */
     csiTimeoutMs: millisecondsOf(values.timeout),
+    /** Max time without a connection to the driver after the first one; null: no limit. */
     csiReconnectLimitMs: reconnectLimit > 0n ? millisecondsOf(reconnectLimit) : null,
     nodeDeployment: nodeDeploymentOf(input),
     http: httpOf(values),
@@ -156,9 +61,9 @@ export function buildConfig(input: ConfigInput): Config {
     capacity: capacityOf(input),
     leaderElection: leaderElectionOf(input),
     intentJournal: intentJournalOf(input),
+    /** From the end of an audit to the start of the next; null: there is none. */
     auditIntervalMs: auditIntervalOf(values),
-  };
-  return deepFreeze(config);
+  });
 }
 
 /** The node's name, required in node deployment; the text of the failure is a contract, wrong flag name included. */
@@ -170,7 +75,8 @@ export function checkNodeName(values: FlagValues, environment: Environment): str
   return nodeName;
 }
 
-function nodeDeploymentOf({ values, environment }: ConfigInput): NodeDeploymentConfig | null {
+/** Deployment beside the driver on each node. */
+function nodeDeploymentOf({ values, environment }: ConfigInput) {
   const nodeName = checkNodeName(values, environment);
   if (!values['node-deployment']) return null;
   return {
@@ -181,7 +87,8 @@ function nodeDeploymentOf({ values, environment }: ConfigInput): NodeDeploymentC
   };
 }
 
-function httpOf(values: FlagValues): HttpConfig | null {
+/** The HTTP endpoint. */
+function httpOf(values: FlagValues) {
   const endpoint = values['http-endpoint'];
   const metricsAddress = values['metrics-address'];
   if (endpoint !== '' && metricsAddress !== '') {
@@ -189,21 +96,27 @@ function httpOf(values: FlagValues): HttpConfig | null {
   }
   if (endpoint === '' && metricsAddress === '') return null;
   return {
+    /** In Go's listen form; `checkConfig` checks it. */
     address: endpoint === '' ? metricsAddress : endpoint,
     metricsPath: values['metrics-path'],
+    /** Whether `/healthz/leader-election` is served. */
     health: values['leader-election'] && endpoint !== '',
     profiles: values['enable-pprof'],
     statusPage: values['status-page'],
   };
 }
 
-function kubernetesOf({ values, given, environment }: ConfigInput): KubernetesConfig {
+/** Where the Kubernetes API is and how fast we may talk to it. */
+function kubernetesOf({ values, given, environment }: ConfigInput) {
   const listed = listedFiles(environment.KUBECONFIG);
   const capacityLimit = rateLimitOf(values, given, ['kube-api-capacity-qps', 'kube-api-capacity-burst']);
   return {
+    /** Empty: none. Those of `KUBECONFIG` have already replaced the flag's value. */
     kubeconfigFiles: listed.length > 0 || values.kubeconfig === '' ? listed : [values.kubeconfig],
     kubeconfigFromEnvironment: listed.length > 0,
+    /** Empty: none. */
     masterUrl: values.master,
+    /** null: no limit on our side. */
     rateLimit: rateLimitOf(values, given, ['kube-api-qps', 'kube-api-burst']),
     capacityRateLimit: values['enable-capacity'] ? capacityLimit : null,
   };
@@ -230,11 +143,14 @@ function rateLimitOf(
   return { perSecond, burst };
 }
 
-function provisioningOf(values: FlagValues): ProvisioningConfig {
+/** How volumes are named, made and retried. */
+function provisioningOf(values: FlagValues) {
   const sweepInterval = values['snapshot-orphan-sweep-interval'];
   return {
     volumeNamePrefix: values['volume-name-prefix'],
+    /** Characters of the UID to keep, -1 for all; other values from outside 0 to 32 fail each claim. */
     volumeNameUuidLength: values['volume-name-uuid-length'],
+    /** Empty: none. */
     defaultFsType: values['default-fstype'],
     extraCreateMetadata: values['extra-create-metadata'],
     controllerPublishReadOnly: values['controller-publish-readonly'],
@@ -245,11 +161,13 @@ function provisioningOf(values: FlagValues): ProvisioningConfig {
     cloningProtectionThreads: values['cloning-protection-threads'],
     retryIntervalStartMs: millisecondsOf(values['retry-interval-start']),
     retryIntervalMaxMs: millisecondsOf(values['retry-interval-max']),
+    /** null: no sweep, and its API is not looked up. */
     snapshotSweepIntervalMs: sweepInterval > 0n ? millisecondsOf(sweepInterval) : null,
   };
 }
 
-function capacityOf({ values, environment }: ConfigInput): CapacityConfig | null {
+/** Storage capacity publishing. */
+function capacityOf({ values, environment }: ConfigInput) {
   if (!values['enable-capacity']) return null;
   const namespace = environment.NAMESPACE ?? '';
   if (namespace === '') throw fatalExit('need NAMESPACE env variable for CSIStorageCapacity objects');
@@ -260,7 +178,9 @@ function capacityOf({ values, environment }: ConfigInput): CapacityConfig | null
   }
   return {
     namespace,
+    /** Empty if no owner is wanted. */
     podName,
+    /** Steps up from the Pod; negative: no owner. */
     ownerRefLevel,
     threads: values['capacity-threads'],
     pollIntervalMs: millisecondsOf(values['capacity-poll-interval']),
@@ -268,10 +188,12 @@ function capacityOf({ values, environment }: ConfigInput): CapacityConfig | null
   };
 }
 
-function leaderElectionOf(input: ConfigInput): LeaderElectionConfig | null {
+/** Leader election through a Lease. */
+function leaderElectionOf(input: ConfigInput) {
   const { values } = input;
   if (!values['leader-election']) return null;
   return {
+    /** Empty: the service account's, else `default`. */
     namespace: lockNamespaceOf(input),
     leaseDurationMs: millisecondsOf(values['leader-election-lease-duration']),
     renewDeadlineMs: millisecondsOf(values['leader-election-renew-deadline']),
@@ -280,13 +202,17 @@ function leaderElectionOf(input: ConfigInput): LeaderElectionConfig | null {
   };
 }
 
-function intentJournalOf(input: ConfigInput): IntentJournalConfig | null {
+/** The Leases in which volumes in progress are recorded. */
+function intentJournalOf(input: ConfigInput) {
   const { values, environment } = input;
   if (values['intent-journal'] === 'off') return null;
   const { POD_NAMESPACE: podNamespace = '', NODE_NAME: nodeName = '' } = environment;
   return {
+    /** That of the Lease of the leader election, also without it. */
     namespace: lockNamespaceOf(input),
+    /** The Pod's, where a flag names another one: the journal is there without the flag. */
     ...(values['leader-election-namespace'] !== '' && podNamespace !== '' && { podNamespace }),
+    /** Name of the node, where it is known though this is no node deployment: in one the journal is named after it. */
     ...(!values['node-deployment'] && nodeName !== '' && { nodeName }),
   };
 }
@@ -298,12 +224,14 @@ function auditIntervalOf(values: FlagValues): number | null {
   return interval === 0n ? null : Math.max(1, millisecondsOf(interval));
 }
 
+/** From the flag, else from `POD_NAMESPACE`. */
 function lockNamespaceOf({ values, environment }: ConfigInput): string {
   return values['leader-election-namespace'] || (environment.POD_NAMESPACE ?? '');
 }
 
-function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null) return value;
-  for (const part of Object.values(value)) deepFreeze(part);
-  return Object.freeze(value);
+type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]> } : T;
+
+function deepFreeze<T extends object>(value: T): Frozen<T> {
+  for (const part of Object.values(value) as unknown[]) if (typeof part === 'object' && part !== null) deepFreeze(part);
+  return Object.freeze(value) as Frozen<T>;
 }

@@ -9,34 +9,13 @@ import {
   type SubcommandCall,
   subcommandParser,
 } from './subcommand-call.ts';
-import type { Config } from './config.ts';
 import { sidecarConfig } from './sidecar-connections.ts';
 
 const actions = ['list', 'drain', 'discard', 'adopt'] as const;
 
 type JournalAction = (typeof actions)[number];
 
-export interface JournalArguments {
-  action: JournalAction;
-  /** As the sidecar would run. */
-  config: Config;
-  context: string | undefined;
-  /** Name of the driver; undefined: it is asked. */
-  driver: string | undefined;
-  output: 'table' | 'json';
-  /** Of `drain`: ends it. */
-  resume: boolean;
-  /** Of `drain`: max wait until nothing is open. */
-  waitMs: number;
-  /** Of `discard`: UIDs of claims. */
-  uids: readonly string[];
-  /** Of `adopt`: the journal whose records are taken. */
-  from: { namespace: string; lockName: string } | undefined;
-  /** Of `adopt`: for how long nobody may have written that journal. */
-  silenceMs: number;
-  /** Nobody is asked. */
-  isAgreed: boolean;
-}
+export type JournalArguments = NonNullable<ReturnType<typeof journalArguments>>;
 
 interface OwnFlags {
   driver?: string;
@@ -74,10 +53,7 @@ or could not be adopted, or drain has waited in vain; 3 the journal could not be
  * @returns undefined when help was asked for and printed.
  * @throws {SubcommandError} for arguments that cannot be understood.
  */
-export function journalArguments(
-  call: SubcommandCall,
-  { usageCode }: { usageCode: number },
-): JournalArguments | undefined {
+export function journalArguments(call: SubcommandCall, { usageCode }: { usageCode: number }) {
   const parser = subcommandParser(call)
     .usage('list|drain|discard|adopt [options]')
     .description('Shows the intent journal, the records of volumes in progress, and prepares a change of provisioner.')
@@ -100,14 +76,21 @@ export function journalArguments(
     const known = actionOf(action);
     return {
       action: known,
+      /** As the sidecar would run. */
       config: sidecarConfig(call, parser.args, { words: 1 }),
       context: flags.context,
+      /** Name of the driver; undefined: it is asked. */
       driver: flags.driver,
       output: outputOf(flags.output),
+      /** Of `drain`: ends it. */
       resume: onlyFor(known, 'drain', '--resume', flags.resume) ?? false,
+      /** Of `drain`: max wait until nothing is open. */
       waitMs: durationOf('--wait', flags.wait),
+      /** Of `discard`: UIDs of claims. */
       uids: uidsOf(known, flags.uid),
+      /** Of `adopt`: the journal whose records are taken. */
       from: fromOf(known, flags.from),
+      /** Of `adopt`: for how long nobody may have written that journal. */
       silenceMs: durationOf('--silence', flags.silence),
       isAgreed: flags.yes ?? false,
     };
@@ -139,7 +122,7 @@ function uidsOf(action: JournalAction, given: readonly string[] | undefined): st
 }
 
 /** @throws {RangeError} */
-function fromOf(action: JournalAction, given: string | undefined): JournalArguments['from'] {
+function fromOf(action: JournalAction, given: string | undefined): { namespace: string; lockName: string } | undefined {
   const text = onlyFor(action, 'adopt', '--from', given);
   if (action === 'adopt' && text === undefined) throw new RangeError('adopt needs --from NAMESPACE/NAME');
   if (text === undefined) return undefined;
