@@ -30,14 +30,40 @@ export function passedMs(from: Moment, to: Moment): number {
   return Math.max(to.monotonicMs - from.monotonicMs, to.wallMs - from.wallMs);
 }
 
-/** Sends something as soon as the permit is valid; in the usual case at once, before this function returns. */
+/** The permit was not valid any more when something was to be sent, which was not sent. */
+export class NotPermittedError extends Error {
+  override readonly name = 'NotPermittedError';
+
+  constructor() {
+    super('the request was not sent');
+  }
+}
+
+/**
+ * Sends something as soon as the permit is valid; in the usual case at once, before this function returns.
+ *
+ * @param send - where it has to wait before it sends, it calls `recheck` afterwards. That throws `NotPermittedError` if the permit is not
+ * valid any more, which `send` must pass on: it is called again once the permit is valid.
+ */
 export async function whenPermitted<T>(
   permit: Permit | undefined,
   signal: AbortSignal | undefined,
-  send: () => T | Promise<T>,
+  send: (recheck: () => void) => T | Promise<T>,
 ): Promise<T> {
-  while (permit?.isValid === false) await permit.renewed(signal);
-  return send();
+  for (;;) {
+    while (permit?.isValid === false) await permit.renewed(signal);
+    let refusal: NotPermittedError | undefined;
+    const recheck = (): void => {
+      if (permit?.isValid !== false) return;
+      refusal = new NotPermittedError();
+      throw refusal;
+    };
+    try {
+      return await send(recheck);
+    } catch (error) {
+      if (refusal === undefined || error !== refusal) throw error;
+    }
+  }
 }
 
 /** A permit after whose renewal something is checked again, because it may have changed during the pause. */

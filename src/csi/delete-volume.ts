@@ -5,7 +5,7 @@ import { betaStorageClassKey, type PersistentVolume, type SecretReference } from
 import { IgnoredError, type ProvisionContext, VolumeInUseError } from '../provision/provisioner.ts';
 import { deletionSecretName, deletionSecretNamespace } from './create/persistent-volume.ts';
 import { attachmentsByVolume } from './attachments.ts';
-import { errorMessage } from './call-error.ts';
+import { CsiCallError, errorMessage, grpcCodes } from './call-error.ts';
 import type { CsiProvisionerOptions } from './csi-provisioner-options.ts';
 import { missingCapability } from './driver-info.ts';
 import type { BeforeDelete } from './error-policy.ts';
@@ -35,9 +35,14 @@ export async function deleteVolume(
   if (missing !== undefined) throw new Error(missing);
   const secrets = await deletionSecrets(settings, translated, { migrated, signal });
   const about = { volume: volume.metadata.name };
-  await whenPermitted(permit, signal, () => {
+  await whenPermitted(permit, signal, (recheckPermit) => {
     gate.check(volume.metadata.name);
-    return settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, { signal, migrated, about });
+    const recheck = (): void => {
+      recheckPermit();
+      gate.check(volume.metadata.name);
+    };
+    const call = { signal, migrated, about, recheck };
+    return settings.controller.deleteVolume({ volume_id: csi.volumeHandle, secrets }, call);
   });
 }
 
@@ -105,8 +110,10 @@ function referenceFromClass(
 }
 
 /**
- * Proves that a volume may be deleted, and has it deleted at once. Proves it again where the process was paused meanwhile.
+ * Proves that a volume may be deleted, and has it deleted at once. Proves it again where the process was paused meanwhile, and once where
+ * the call had to wait for a connection.
  *
+ * @param send - its call has the given `recheck`.
  * @throws what `beforeDelete`, the renewal of the permit and `send` throw.
  */
 export async function deleteProved<T>(
@@ -121,12 +128,26 @@ export async function deleteProved<T>(
     permit?: Permit | undefined;
     signal?: AbortSignal | undefined;
   },
-  send: () => Promise<T>,
+  send: (recheck: () => void) => Promise<T>,
 ): Promise<T> {
-  for (;;) {
+  for (let hasWaited = false; ;) {
     await beforeDelete(volumeId);
-    if (permit === undefined || permit.isValid) return await send();
-    await permit.renewed(signal);
+    if (permit?.isValid === false) {
+      await permit.renewed(signal);
+      continue;
+    }
+    let isOld = false as boolean;
+    const recheck = (): void => {
+      isOld = true;
+      const why = 'the connection to the CSI driver was replaced before the call was sent';
+      throw new CsiCallError(grpcCodes.Unavailable, why, { sent: false });
+    };
+    try {
+      return await send(recheck);
+    } catch (error) {
+      if (!isOld || hasWaited) throw error;
+      hasWaited = true;
+    }
   }
 }
 

@@ -258,11 +258,17 @@ export class Driver implements AsyncDisposable {
 
   /** The calls that must not reach a driver whose name is not verified. */
   #guarded(calls: CsiCalls): CsiCalls {
-    const checked = async <T>(call: () => Promise<T>, { signal }: CallOptions = {}): Promise<T> => {
-      while (!this.#takesCalls && this.connected && signal?.aborted !== true) await this.#settled(signal);
+    const checked = async <T>(call: () => Promise<T>, { signal, recheck }: CallOptions = {}): Promise<T> => {
+      let hasWaited = false;
+      while (!this.#takesCalls && this.connected && signal?.aborted !== true) {
+        await this.#settled(signal);
+        hasWaited = true;
+      }
       // From here to the HTTP/2 stream nothing waits for an event: a connection that is ready now takes the request.
-      if (this.#takesCalls) return await call();
-      throw new CsiCallError(grpcCodes.Unavailable, 'the CSI driver is not connected', { sent: false });
+      if (!this.#takesCalls)
+        throw new CsiCallError(grpcCodes.Unavailable, 'the CSI driver is not connected', { sent: false });
+      if (hasWaited) recheck?.();
+      return await call();
     };
     return {
       ...calls,
@@ -296,13 +302,15 @@ export class Driver implements AsyncDisposable {
  * it. See gRPC, "Transparent Retries".
  */
 function withUnsentRetry(calls: CsiCalls): CsiCalls {
-  const repeated = Object.entries(calls).map(([name, call]: [string, (...given: never[]) => Promise<unknown>]) => [
+  const repeated = Object.entries(calls).map(([name, call]: [string, (...given: object[]) => Promise<unknown>]) => [
     name,
-    async (...given: never[]): Promise<unknown> => {
+    async (...given: object[]): Promise<unknown> => {
       try {
         return await call(...given);
       } catch (error) {
         if (!(error instanceof CsiCallError) || error.sent || error.codeName !== 'Unavailable') throw error;
+        const options: CallOptions | undefined = given.at(-1);
+        options?.recheck?.();
         return await call(...given);
       }
     },

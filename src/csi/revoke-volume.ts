@@ -34,10 +34,11 @@ export async function revokeVolume(settings: Settings, plan: VolumePlan, options
   const { handle = '', signal, permit } = options;
   const secrets = await secretsToRevoke(settings, plan, options);
   const volumeId = handle === '' ? await findVolume(settings, plan, { secrets, signal, permit }) : handle;
-  await deleteProved({ ...options, volumeId }, () =>
+  await deleteProved({ ...options, volumeId }, (recheck) =>
     failingAs(
       'in-background',
-      () => settings.controller.deleteVolume({ volume_id: volumeId, secrets }, callOptions(plan, signal)),
+      () =>
+        settings.controller.deleteVolume({ volume_id: volumeId, secrets }, { ...callOptions(plan, signal), recheck }),
       (error) => `deleting volume ${volumeId} failed: ${errorMessage(error)}`,
     ),
   );

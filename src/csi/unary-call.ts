@@ -64,6 +64,8 @@ export interface CallOptions {
   migrated?: boolean | undefined;
   /** The call creates something, which it may do after it was given up. */
   creates?: boolean | undefined;
+  /** Called after each wait for a connection, and before the call is sent again: what it throws ends the call, which was not sent. */
+  recheck?: (() => void) | undefined;
   /** What the call is for, in its log line. */
   about?: CallSubject | undefined;
 }

@@ -1,6 +1,6 @@
 /** Fulfils a plan: calls the driver, checks its response and describes the PersistentVolume. */
 import type { Clock } from '../../base/clock.ts';
-import { type Permit, whenPermitted } from '../../base/permit.ts';
+import { NotPermittedError, type Permit, whenPermitted } from '../../base/permit.ts';
 import type { SecretString } from '../../base/secret-string.ts';
 import { shortValue } from '../../base/short-value.ts';
 import { objectKey } from '../../kube/kube-object.ts';
@@ -88,10 +88,11 @@ export async function sendCreateVolume(
   request: WithWrappedSecrets<CreateVolumeRequest>,
   { call, mayReschedule, permit }: { call: CallOptions; mayReschedule: boolean; permit: Permit | undefined },
 ): Promise<CreateVolumeResponse__Output> {
-  const send = async (): Promise<CreateVolumeResponse__Output> => {
+  const send = async (recheck: () => void): Promise<CreateVolumeResponse__Output> => {
     try {
-      return await controller.createVolume(request, call);
+      return await controller.createVolume(request, { ...call, recheck });
     } catch (error) {
+      if (error instanceof NotPermittedError) throw error;
       throw createVolumeError(error, { mayReschedule, contentSource: request.volume_content_source !== undefined });
     }
   };
@@ -193,9 +194,9 @@ async function cleanUpVolume(options: {
   const end = clock.monotonicMs() + options.timeoutMs;
   for (let attempt = 1; ; attempt += 1) {
     let failure: unknown;
-    await deleteProved({ ...options, signal: call.signal }, async () => {
+    await deleteProved({ ...options, signal: call.signal }, async (recheck) => {
       const timeoutMs = end - clock.monotonicMs();
-      failure = await controller.deleteVolume({ volume_id: volumeId, secrets }, { ...call, timeoutMs }).then(
+      failure = await controller.deleteVolume({ volume_id: volumeId, secrets }, { ...call, timeoutMs, recheck }).then(
         () => undefined,
         (error: unknown) => error,
       );

@@ -7,6 +7,7 @@ import type { Dispatcher } from 'undici';
 import { joinSignals, untilAborted } from '../../base/abort.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
+import { NotPermittedError } from '../../base/permit.ts';
 import { type SpanAttributes, traced } from '../../base/tracing.ts';
 import { exchange, type HttpResponse, parseResponse, readChunks, readText, Silence } from './exchange.ts';
 import { ApiError, ForbiddenError, TransportError } from './api-error.ts';
@@ -237,7 +238,7 @@ export class Transport implements AsyncDisposable {
     const { response, abort } = exchange(newConnection ? this.#pools.single : this.#pools.unary, request, {
       discardResponse,
       // headers and connection may have taken long
-      beforeSend: () => (permit?.isValid === false ? new NotPermittedError('the request was not sent') : undefined),
+      beforeSend: () => (permit?.isValid === false ? new NotPermittedError() : undefined),
       onSent: () => {
         onSent();
         timer?.cancel();
@@ -348,11 +349,6 @@ export class Transport implements AsyncDisposable {
       this.#options.logger.warn({ warning: text }, 'The API server warns');
     }
   }
-}
-
-/** The permit of a request was not valid any more when it was to be sent. */
-class NotPermittedError extends Error {
-  override readonly name = 'NotPermittedError';
 }
 
 function single(header: string | string[] | undefined): string | undefined {

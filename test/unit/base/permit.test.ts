@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { allOf, passedMs, type Permit, whenPermitted, withRecheck } from '../../../src/base/permit.ts';
+import {
+  allOf,
+  NotPermittedError,
+  passedMs,
+  type Permit,
+  whenPermitted,
+  withRecheck,
+} from '../../../src/base/permit.ts';
 
 /** Valid after so many renewals. */
 function permitAfter(renewals: number, onRenewal: () => void = () => undefined): Permit & { renewals: number } {
@@ -81,6 +88,36 @@ describe('what needs a permit', () => {
   test('is looked at again only after a renewal', async () => {
     const permit = withRecheck(permitAfter(0), () => assert.fail('it was looked at'));
     assert.equal(await whenPermitted(permit, undefined, () => 'sent'), 'sent');
+  });
+
+  test('that had to wait is sent only after a renewal if the permit is not valid any more', async () => {
+    const happened: string[] = [];
+    let isValid = true;
+    const permit: Permit = {
+      get isValid() {
+        return isValid;
+      },
+      renewed: () => {
+        happened.push('renewed');
+        isValid = true;
+        return Promise.resolve();
+      },
+    };
+    await whenPermitted(permit, undefined, async (recheck) => {
+      await Promise.resolve();
+      if (happened.length === 0) isValid = false;
+      recheck();
+      happened.push('sent');
+    });
+    assert.deepEqual(happened, ['renewed', 'sent']);
+  });
+
+  test('ends with the error of another permit', async () => {
+    const other = new NotPermittedError();
+    await assert.rejects(
+      whenPermitted(permitAfter(0), undefined, () => Promise.reject(other)),
+      (error) => error === other,
+    );
   });
 
   test('waits for all permits, and renews those that are not valid', async () => {
