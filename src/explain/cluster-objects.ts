@@ -58,6 +58,8 @@ export interface Pod extends KubeObject {
     phase?: string;
     /** The node on which the scheduler makes room for it. */
     nominatedNodeName?: string;
+    containerStatuses?: ContainerStatus[];
+    initContainerStatuses?: ContainerStatus[];
     conditions?: {
       type: string;
       status: string;
@@ -66,6 +68,11 @@ export interface Pod extends KubeObject {
       lastTransitionTime?: string | null;
     }[];
   };
+}
+
+interface ContainerStatus {
+  name: string;
+  state?: { waiting?: { reason?: string; message?: string } };
 }
 
 interface PodMeta extends ObjectMeta {

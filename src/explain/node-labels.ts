@@ -78,6 +78,31 @@ export function isReady({ status }: ClusterNode): boolean {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
 }
 
+/** Taints that a controller sets and removes: by hand they are removed too early. */
+const ownedTaints: readonly { key: RegExp; cure: (node: string, taint: { key: string; effect: string }) => string }[] =
+  [
+    {
+      key: /cloudprovider\.kubernetes\.io\/uninitialized$/,
+      cure: (node) =>
+        `Check that the cloud controller manager runs: it removes the taint once it has set up node ${node}, which lacks its providerID and zone until then`,
+    },
+    {
+      key: /^(ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClusterAutoscaler|karpenter\.sh\/.*)$/,
+      cure: (node) =>
+        `The autoscaler is about to remove node ${node}: see its log, and whether another node is to come`,
+    },
+    {
+      key: /^node\.kubernetes\.io\/out-of-service$/,
+      cure: (node, { key, effect }) =>
+        `Node ${node} was marked as switched off. Once it runs again: kubectl taint nodes ${node} ${key}:${effect}-`,
+    },
+    {
+      key: /^node\.kubernetes\.io\/(memory-pressure|disk-pressure|pid-pressure|network-unavailable|unreachable|not-ready)$/,
+      cure: (node) =>
+        `Kubernetes removes the taint once node ${node} is well again; see why it is not: kubectl describe node ${node}`,
+    },
+  ];
+
 /** Why no Pod, or not this one, is started on a node; undefined where the node itself shows no reason. */
 export function barrierOf(node: ClusterNode, pod: Pod): { text: string; cure: string } | undefined {
   const { name } = node.metadata;
@@ -93,6 +118,8 @@ export function barrierOf(node: ClusterNode, pod: Pod): { text: string; cure: st
       effect !== 'PreferNoSchedule' && !(pod.spec?.tolerations ?? []).some((each) => (each.key ?? key) === key),
   );
   if (taint === undefined) return undefined;
+  const owned = ownedTaints.find(({ key }) => key.test(taint.key));
+  if (owned !== undefined) return { text: `taint ${taint.key}:${taint.effect}`, cure: owned.cure(name, taint) };
   return {
     text: `taint ${taint.key}:${taint.effect}`,
     cure: `Add a toleration to the Pod, or remove the taint: kubectl taint nodes ${name} ${taint.key}:${taint.effect}-`,

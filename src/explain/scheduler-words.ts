@@ -71,6 +71,8 @@ export function claimIn(refusal: string): string | undefined {
   return undefined;
 }
 
+const spread = 'topology spread constraints';
+
 interface NodeCure {
   reason: RegExp;
   cure: string;
@@ -91,7 +93,7 @@ const candidateCures: readonly NodeCure[] = [
     cure: "Let the driver's node plugin, usually a DaemonSet, run on a node that fits the Pod: kubectl get csinodes",
   },
   {
-    reason: /topology spread constraints/,
+    reason: new RegExp(spread),
     cure: 'Add a node in another domain, or relax topologySpreadConstraints of the Pod (whenUnsatisfiable: ScheduleAnyway)',
   },
   { reason: /affinity rules/, cure: 'Add a node, or relax podAffinity and podAntiAffinity of the Pods' },
@@ -120,7 +122,10 @@ const generalCure = 'Make a node fit the Pod, as the message says';
 
 /** Whether only the nodes show which of the reasons matters: of a node that is cordoned or tainted the others are not asked. */
 export function needsNodes(refusal: string): boolean {
-  return otherNode.test(refusal) && (refusal.includes('were unschedulable') || refusal.includes('taint'));
+  return (
+    (otherNode.test(refusal) || refusal.includes(spread)) &&
+    (refusal.includes('were unschedulable') || refusal.includes('taint'))
+  );
 }
 
 /**
@@ -136,9 +141,13 @@ export function schedulingCure(
   if (refusal.includes('no nodes available')) return 'Add a node: kubectl get nodes';
   const reasons = nodeReasons(refusal);
   const candidate = mostFrequent(candidateCures, reasons);
-  if (candidate !== undefined) return candidate;
+  if (candidate !== undefined && !refusal.includes(spread)) return candidate;
   const own = found(known.nodes)?.filter((node) => isForNode(known.pod, node)) ?? [];
   const barrier = needsNodes(refusal) ? own.map((node) => barrierOf(node, known.pod)).find(Boolean) : undefined;
+  if (candidate !== undefined)
+    return barrier === undefined
+      ? candidate
+      : `${barrier.cure}. Or: ${candidate.charAt(0).toLowerCase()}${candidate.slice(1)}`;
   if (barrier !== undefined) return barrier.cure;
   const isElsewhere = known.nodes?.kind === 'found' && own.length === 0 && needsNodes(refusal);
   if (isElsewhere) return otherNodeCure.cure;

@@ -22,6 +22,7 @@ import { durationText } from '../texts.ts';
 import { checkAttributesModified, checkSourceDropped } from './attributes-class.ts';
 import { checkBound } from './claim.ts';
 import { checkExpansion } from './expansion.ts';
+import { attacherCure, nodeErrorCure } from './node-error.ts';
 import { deleteCommand, wayToEnd } from './holding-pods.ts';
 import { isOutdated, waitsForScheduler } from './pod.ts';
 
@@ -39,27 +40,6 @@ const ownersReason = 'VolumePermissionChangeInProgress';
 const attachedWithinMs = 2 * 60_000;
 /** What goes on failing is tried again, and recorded, in this time, in milliseconds; that a volume has another node is recorded once. */
 const repeatedWithinMs = 10 * 60_000;
-
-/** What external-attacher and kubelets say of a node on which the driver does not run. */
-const unregistered = /does not contain driver |not found in the list of registered CSI drivers/;
-
-const attacherCure =
-  "Check that the Pod of the driver's controller runs, with its container csi-attacher. Of a driver that attaches nothing, set attachRequired: false in its CSIDriver";
-
-function attachCure(error: string, node: string): string {
-  if (error.includes('timed out waiting for external-attacher')) return attacherCure;
-  if (unregistered.test(error)) return registerCure(node);
-  return "Do what the error says; the log of the driver's controller, container csi-attacher, has the rest";
-}
-
-function mountCure(error: string, node: string): string {
-  if (unregistered.test(error)) return registerCure(node);
-  return `Do what the error says; the log of the driver's node plugin on node ${node} has the rest`;
-}
-
-function registerCure(node: string): string {
-  return `Let the driver's node plugin, usually a DaemonSet, run on node ${node}, and see what it has registered: kubectl get csinode ${node} -o yaml`;
-}
 
 /** A bound claim whose Pods start, as far as is known. */
 export function checkUnhindered(facts: ClaimFacts): Finding | undefined {
@@ -245,7 +225,9 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
       cure: 'Wait; and so that it is done only where the root has another owner, set fsGroupChangePolicy: OnRootMismatch in the securityContext of the Pod',
     };
   }
-  if (newest === undefined || (over?.atMs ?? 0) >= newest.atMs) return attachmentHint(node, facts);
+  if (newest === undefined || (over?.atMs ?? 0) >= newest.atMs) {
+    return attachmentHint(node, facts) ?? otherHint(pod, node, facts);
+  }
   const ago = durationText(nowMs - newest.atMs);
   const base = `cannot start on node ${node}`;
   if (newest.text.startsWith('Multi-Attach error')) {
@@ -270,18 +252,55 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   const isAttach = about.some(({ reason, message }) => reason === 'FailedAttachVolume' && message === newest.text);
   return {
     text: `${base}: its volume cannot be ${isAttach ? 'attached' : 'mounted'}. Last error, ${ago} ago: ${newest.text}`,
-    cure: isAttach ? attachCure(newest.text, node) : mountCure(newest.text, node),
+    cure: nodeErrorCure(newest.text, { node, isAttach, volume: found(facts.volume) }),
+  };
+}
+
+/** So often another volume has failed before that counts. */
+const minMisses = 3;
+/** What a kubelet records of a Pod once all its volumes are mounted. */
+const beyondVolumes = new Set(['Pulling', 'Pulled', 'Created', 'Started']);
+/** Reasons for which a container is created a moment later. */
+const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
+
+/** The Pod does not start for something that has nothing to do with the claim. */
+function otherHint(pod: Pod, node: string, { claim, hanging, nowMs }: ClaimFacts): Hint | undefined {
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+  const waits = [...initContainerStatuses, ...containerStatuses].find(
+    ({ state }) => !usualWaits.has(state?.waiting?.reason ?? ''),
+  );
+  const { namespace = '', name } = pod.metadata;
+  const look = `kubectl describe pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`;
+  if (waits !== undefined) {
+    const { reason = '', message = '' } = waits.state?.waiting ?? {};
+    return {
+      text: `does not start on node ${node}, which is not about this claim: its container ${waits.name} waits (${reason}${message === '' ? '' : `: ${message}`}).`,
+      cure: `Do what it says: ${look}`,
+    };
+  }
+  const all = found(hanging?.events) ?? [];
+  const own = `"${claim.spec.volumeName ?? ''}"`;
+  const mounts = recordedOf(
+    all.filter(({ reason, message = '' }) => reason === 'FailedMount' && !message.includes(own)),
+  );
+  const over = recordedOf(all.filter(({ reason = '' }) => beyondVolumes.has(reason)));
+  // one or two are usual while the kubelet learns of a new Pod
+  if (mounts === undefined || mounts.count < minMisses || nowMs - mounts.atMs > repeatedWithinMs) return undefined;
+  if ((over?.atMs ?? 0) >= mounts.atMs) return undefined;
+  return {
+    text: `does not start on node ${node}, which is not about this claim: another volume of it cannot be mounted. Last error, ${durationText(nowMs - mounts.atMs)} ago: ${mounts.text}`,
+    cure: `Create what it names, such as a ConfigMap or a Secret, or correct the Pod: ${look}`,
   };
 }
 
 /** Whether an event says that the volume is attached, or that its Pod has got beyond its volumes. */
 function isOver(reason: string, message: string, volumeName: string): boolean {
   if (reason === 'SuccessfulAttachVolume') return message.includes(`"${volumeName}"`);
-  return ['Pulling', 'Pulled', 'Created', 'Started'].includes(reason);
+  return beyondVolumes.has(reason);
 }
 
 /** No event says why; the attacher writes it into the VolumeAttachment. */
-function attachmentHint(node: string, { hanging, nowMs }: ClaimFacts): Hint | undefined {
+function attachmentHint(node: string, { hanging, volume, nowMs }: ClaimFacts): Hint | undefined {
   const attachment = found(hanging?.attachment);
   if (attachment?.status === undefined || attachment.status.attached === true) return undefined;
   const { name, creationTimestamp } = attachment.metadata;
@@ -290,7 +309,7 @@ function attachmentHint(node: string, { hanging, nowMs }: ClaimFacts): Hint | un
   if (message !== undefined) {
     return {
       text: `${base}: its volume cannot be attached. Last error: ${message}`,
-      cure: attachCure(message, node),
+      cure: nodeErrorCure(message, { node, isAttach: true, volume: found(volume) }),
     };
   }
   const ageMs = nowMs - Date.parse(creationTimestamp ?? '');

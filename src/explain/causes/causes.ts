@@ -16,6 +16,7 @@ import {
   secretCure,
   secretMissing,
   unsupportedSize,
+  parameterCure,
 } from './failure.ts';
 import { selector } from './fitting-volume.ts';
 import { featureDisabled, grantMissing } from './grant.ts';
@@ -102,7 +103,10 @@ function meaningOf(text: string, known: KnownOfFailure): Meaning {
 function meaningOfFacts(text: string, facts: ClaimFacts): Meaning | undefined {
   const annotation = annotationCure(text, facts);
   if (annotation !== undefined) return { cause: 'secret-missing', cure: annotation };
-  return secretCure(text, facts) ?? sourceRefusal(text, facts);
+  const ofSource = secretCure(text, facts) ?? sourceRefusal(text, facts);
+  if (ofSource !== undefined) return ofSource;
+  const parameter = parameterCure(text, facts);
+  return parameter === undefined ? undefined : { cause: 'driver-error', cure: parameter };
 }
 
 /** Causes of texts that say little: the failed request, where it is known, says more. */

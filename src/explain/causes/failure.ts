@@ -1,6 +1,7 @@
 /** A failed attempt: the driver creates no such size, its Secret is missing or wrong, or the API server did not do what was requested. */
 import { editDistance } from '../../base/edit-distance.ts';
 import { shellCommand } from '../../base/shell-word.ts';
+import { shortValue } from '../../base/short-value.ts';
 import { failedRequestOf, isPassing, isRejection } from '../../kube/client/request-failure.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
@@ -141,6 +142,18 @@ export function secretCure(
     cause: 'driver-error',
     cure: `Compare the keys of Secret ${namespace}/${name} (${keys.slice(0, 10).join(', ')}) with the documentation of the driver, and see the log of its controller`,
   };
+}
+
+/** What to do about a value of the class that the driver quotes as wrong; undefined: it quotes none. */
+export function parameterCure(text: string, { storageClass }: ClaimFacts): string | undefined {
+  if (!text.includes('code = InvalidArgument ')) return undefined;
+  const parameters = Object.entries(found(storageClass)?.parameters ?? {});
+  const quoted = parameters.find(
+    ([key, value]) => !key.startsWith('csi.storage.k8s.io/') && value.length >= minLength && text.includes(value),
+  );
+  if (quoted === undefined) return undefined;
+  const [key, value] = quoted;
+  return `The message is about the parameter ${shortValue(key)} of the class, which is ${shortValue(value)}: correct the class (delete it and create it again), or the configuration of the driver for that value. The claim can stay`;
 }
 
 /** Whether two names differ by letter case, separators, or one or two letters. */

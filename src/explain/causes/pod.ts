@@ -9,7 +9,7 @@ import { type ClaimFacts, provisionerOf, waitsForConsumer } from '../claim-facts
 import { isBlockedBy, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding, Holding, Link } from '../explanation.ts';
-import { barrierOf, fitsOne, type Labels, maxNamed, termText } from '../node-labels.ts';
+import { barrierOf, fitsOne, isForNode, type Labels, maxNamed, termText } from '../node-labels.ts';
 import { signOfLifeMs } from '../provisioner-facts.ts';
 import { failuresText, type Recorded, recordedOf } from '../provisioning-events.ts';
 import {
@@ -21,7 +21,7 @@ import {
   schedulingCure,
   silentForMs,
 } from '../scheduler-words.ts';
-import { durationText, quotedError } from '../texts.ts';
+import { durationText, lasting, quotedError } from '../texts.ts';
 import { type Cause, defineCause } from './cause.ts';
 import { noRoomError } from './driver-error.ts';
 import { noRoomCure, roomFinding } from './published-capacity.ts';
@@ -133,6 +133,8 @@ function failureElsewhere(facts: ClaimFacts, using: readonly Pod[]): FailedAttem
 const gatedWithinMs = 10 * 60_000;
 /** A scheduler that binds the volumes of a Pod has done so before it places the Pod; the claim was read earlier. In milliseconds. */
 const boundWithinMs = 60_000;
+/** Pods have ended by then that are to make room, as a rule, in milliseconds. */
+const preemptedWithinMs = 3 * 60_000;
 const usualScheduler = 'default-scheduler';
 
 /** A Pod that has no node, and that the scheduler has not refused, or for which it makes room. The text goes on after what it does. */
@@ -156,11 +158,19 @@ export function waitsForScheduler(
   }
   const nominated = status?.nominatedNodeName ?? '';
   if (nominated !== '') {
+    const since = status?.conditions?.find(({ type }) => type === 'PodScheduled')?.lastTransitionTime;
+    const isLate = nowMs - Date.parse(since ?? '') > preemptedWithinMs;
+    const look = `See which Pods of that node are Terminating and late, and its kubelet: kubectl get pods -A --field-selector spec.nodeName=${nominated}`;
     return {
-      state: 'waiting',
-      cause: 'waits-for-consumer',
-      text: `, and the scheduler is making room for it on node ${nominated}: Pods of lower priority have to end first.`,
-      cure: 'Nothing: it is scheduled once they have ended, usually within their terminationGracePeriodSeconds',
+      state: isLate ? 'stuck' : 'waiting',
+      cause: isLate ? 'pod-unschedulable' : 'waits-for-consumer',
+      text: `, and the scheduler is making room for it on node ${nominated}: Pods of lower priority have to end first${isLate ? `, and have not for ${durationText(nowMs - Date.parse(since ?? ''))}` : ''}.`,
+      cure: isLate
+        ? look
+        : lasting(
+            'Nothing: it is scheduled once they have ended, usually within their terminationGracePeriodSeconds',
+            look,
+          ),
     };
   }
   if ((spec?.nodeName ?? '') !== '' || refusalOf(pod) !== undefined) return undefined;
@@ -294,8 +304,15 @@ function topologyNodes(
   if (ofClass === undefined || allowed.length === 0) return undefined;
   const barriers = allowed.map((node) => ({ node: node.metadata.name, barrier: barrierOf(node, pod) }));
   const names = barriers.map(({ node, barrier }) => (barrier === undefined ? node : `${node} (${barrier.text})`));
+  const text = ` StorageClass ${ofClass.metadata.name} allows volumes only on nodes with ${terms.map((term) => termText(term)).join(', or ')}: ${nameList(names, maxNamed)}.`;
+  if (!allowed.some((node) => isForNode(pod, node))) {
+    return {
+      text: `${text} The Pod may run on none of them, by its nodeSelector or affinity.`,
+      cure: 'Let the Pod run there, or use a class that allows volumes where the Pod runs',
+    };
+  }
   return {
-    text: ` StorageClass ${ofClass.metadata.name} allows volumes only on nodes with ${terms.map((term) => termText(term)).join(', or ')}: ${nameList(names, maxNamed)}.`,
+    text,
     cure: barriers.find(({ barrier }) => barrier !== undefined)?.barrier?.cure,
   };
 }
@@ -328,6 +345,11 @@ export const noCapacity = defineCause({
       // the CSI specification gives this code its meaning: "Unable to provision in accessible_topology"
       pattern: /code = ResourceExhausted .*(topolog|zone|region|segment|accessib)/is,
       cure: 'The driver cannot create the volume where it is requested. Do what its message says (storage, quota), or request it elsewhere: other nodes for the Pod, or a class with other allowedTopologies',
+    },
+    {
+      pattern: /code = ResourceExhausted .*(limit|quota|exceed|maximum)/is,
+      cure: 'A limit is reached, as the message says, such as that of the account or of the number of volumes: have it raised, or delete volumes that nobody needs. A smaller request helps only where the limit is about size',
+      log: true,
     },
     {
       pattern: /code = ResourceExhausted /,

@@ -70,7 +70,7 @@ describe('a Pod on a node whose claim is bound', () => {
     assert.equal(message, plain);
   });
 
-  test('is not explained by an error that nobody has repeated for long, nor by one about another volume', async () => {
+  test('is not explained by an error that nobody has repeated for long, nor by a first one about another volume', async () => {
     const failed = (rig: ExplainRig): void => rig.addEvent(rig.pod('p'), 'FailedAttachVolume', refusedToAttach, attach);
     assert.equal((await explained(failed, { laterMs: 15 * minute })).message, plain);
     const other = (rig: ExplainRig): void =>

@@ -111,6 +111,12 @@ const words: readonly DriverRow[] = [
     advises: /^Recreate the claim with a size that the storage supports/,
   },
   {
+    title: 'a limit of the account, in the code for a storage without room',
+    ...{ code: 'RESOURCE_EXHAUSTED', codeName: 'ResourceExhausted', text: '[400] Account Limit reached' },
+    cause: 'no-capacity',
+    advises: /^A limit is reached, as the message says, such as that of the account/,
+  },
+  {
     title: 'a policy of the class that fits no storage',
     ...{
       code: 'INTERNAL',
@@ -204,6 +210,25 @@ export const drivers: readonly Row[] = [
     cause: 'driver-error',
     says: /^.{0,350}code = Internal desc = mount failed: .{0,200} … .{0,400}Output: wrong fs type$/,
     advises: /^See the log of container plugin in Pod driver\/pod-1: kubectl logs -n driver pod-1 -c plugin$/,
+  },
+  {
+    title: 'a value of the class that the configuration of the driver does not have',
+    async arrange(world) {
+      const text = 'failed to fetch monitor list using clusterID (rook-ceph): missing configuration';
+      await world.fault({ code: 'INVALID_ARGUMENT', message: text });
+      await world.addClass({ parameters: { clusterID: 'rook-ceph' } });
+      await world.addClaim();
+    },
+    async recorded(world) {
+      await world.handedOver();
+      const message =
+        'rpc error: code = InvalidArgument desc = failed to fetch monitor list using clusterID (rook-ceph): missing configuration';
+      await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /^Provisioning failed .*clusterID \(rook-ceph\): missing configuration$/,
+    advises: /^The message is about the parameter clusterID of the class, which is rook-ceph: .*The claim can stay$/,
   },
   {
     title: 'a source that the storage no longer has, in the code for everything',

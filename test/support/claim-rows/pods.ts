@@ -1,7 +1,7 @@
 /** Pods, and the scheduler. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import type { KubeObject, Row, World } from './row.ts';
+import type { KubeObject, RecordedEvent, Row, World } from './row.ts';
 
 const late = { volumeBindingMode: 'WaitForFirstConsumer' };
 const zoneKey = 'topology.kubernetes.io/zone';
@@ -719,12 +719,13 @@ const bound: readonly Row[] = [
     verdict: 'bound',
     cause: 'bound',
     says: /cannot start on node \S+: its volume cannot be mounted\. Last error, \d+ s ago: MountVolume\.SetUp failed .*bad superblock$/,
-    advises: /node plugin on node \S+node/,
+    advises:
+      /^The file system of the volume is damaged, is another one than its fsType says, .*Change nothing on it before/,
   },
 ];
 
 /** What a kubelet or kube-controller-manager says of Pod `p`, which has a node. */
-async function startWith(world: World, event: { reason: string; message: string; component: string }): Promise<void> {
+async function startWith(world: World, event: RecordedEvent): Promise<void> {
   await world.addClass();
   await world.addNode();
   await addBoundClaim(world);
@@ -739,7 +740,72 @@ async function boundAndPending(world: World): Promise<void> {
   await world.patch(pod, { status: { phase: 'Pending' } });
 }
 
+const missing = 'MountVolume.SetUp failed for volume "config" : configmap "app-config" not found';
+
 const starting: readonly Row[] = [
+  {
+    title: 'a bound claim whose Pod lacks a ConfigMap',
+    arrange: (world) => startWith(world, { reason: 'FailedMount', message: missing, component: 'kubelet', count: 7 }),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /does not start on node \S+node, which is not about this claim: another volume of it cannot be mounted\. .*configmap "app-config" not found$/,
+    advises:
+      /^Create what it names, such as a ConfigMap or a Secret, or correct the Pod: kubectl describe pod -n \S+ p$/,
+  },
+  {
+    title: 'a bound claim whose Pod has an image that cannot be pulled',
+    async arrange(world) {
+      await startWith(world, { reason: 'Scheduled', message: 'assigned', component: 'default-scheduler' });
+      const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "nginx:typo"' };
+      const status = { name: 'main', state: { waiting }, ready: false, restartCount: 0, image: 'none', imageID: '' };
+      await world.patch(pod, { status: { containerStatuses: [status] } });
+    },
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /which is not about this claim: its container main waits \(ImagePullBackOff: Back-off pulling image "nginx:typo"\)\.$/,
+    advises: /^Do what it says: kubectl describe pod -n \S+ p$/,
+  },
+  {
+    title: 'a bound claim whose volume is in another zone than its node, which its PersistentVolume does not say',
+    arrange: (world) =>
+      startWith(world, {
+        reason: 'FailedAttachVolume',
+        message: `AttachVolume.Attach failed for volume "${world.name('volume')}" : rpc error: code = Internal desc = InvalidVolume.ZoneMismatch: The volume is not in the same availability zone as instance i-1`,
+        component: 'attachdetach-controller',
+      }),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /its volume cannot be attached\. Last error, .*ZoneMismatch/,
+    advises: /^The volume is in another zone than node \S+node: have the Pod run in that of the volume/,
+  },
+  {
+    title: 'a claim whose Pod waits for others to make room, which do not end',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    async recorded(world) {
+      const refusal = {
+        type: 'PodScheduled',
+        status: 'False',
+        reason: 'Unschedulable',
+        message: '0/1 nodes are available: 1 Insufficient cpu.',
+        lastTransitionTime: new Date().toISOString().replace(/\.\d+Z/, 'Z'),
+      };
+      await world.patch(pod, { status: { phase: 'Pending', nominatedNodeName: 'n1', conditions: [refusal] } });
+    },
+    cluster: { not: 'it needs Pods of two priorities and a kubelet that is late' },
+    laterMs: 5 * minute,
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /making room for it on node n1: Pods of lower priority have to end first, and have not for 5 min\.$/,
+    advises:
+      /^See which Pods of that node are Terminating and late, .*: kubectl get pods -A --field-selector spec\.nodeName=n1$/,
+  },
   {
     title: 'a bound claim of whose files the kubelet changes the owner',
     arrange: (world) =>

@@ -1,0 +1,128 @@
+/** What it means that a volume cannot be attached to a node or mounted there, by the words of drivers, kubelets and mount programs. */
+import { shellCommand } from '../../base/shell-word.ts';
+import type { PersistentVolume } from '../../provision/objects.ts';
+
+/** Where it failed, and for which volume. */
+interface NodeError {
+  node: string;
+  isAttach: boolean;
+  /** Undefined where it was not read. */
+  volume: PersistentVolume | undefined;
+}
+
+interface NodeErrorCure {
+  pattern: RegExp;
+  /** Without a full stop. */
+  cure: (error: NodeError) => string;
+}
+
+export const attacherCure =
+  "Check that the Pod of the driver's controller runs, with its container csi-attacher. Of a driver that attaches nothing, set attachRequired: false in its CSIDriver";
+
+/** The first that fits decides. */
+const cures: readonly NodeErrorCure[] = [
+  { pattern: /timed out waiting for external-attacher/, cure: () => attacherCure },
+  {
+    pattern: /does not contain driver |not found in the list of registered CSI drivers/,
+    cure: ({ node }) =>
+      `Let the driver's node plugin, usually a DaemonSet, run on node ${node}, and see what it has registered: kubectl get csinode ${node} -o yaml`,
+  },
+  {
+    pattern:
+      /AttachmentLimitExceeded|max(?:imum)? (?:number of )?(?:data )?(?:disks|volumes|attachments)|(?:volume|disk|attachment) limit/i,
+    cure: ({ node }) =>
+      `Node ${node} has as many disks as its machine takes: have the Pod run on another node, or detach one there. A driver publishes that limit in its CSINode (allocatable.count), which the scheduler then respects`,
+  },
+  {
+    pattern: /ZoneMismatch|(?:different|wrong|another|same) (?:availability )?zone|zone .*(?:mismatch|does not match)/i,
+    cure: ({ node, volume }) =>
+      `The volume is in another zone than node ${node}: have the Pod run in that of the volume${hasAffinity(volume) ? '' : '. Its PersistentVolume has no nodeAffinity, so the scheduler cannot know: create the PersistentVolume again with one, keeping the storage (reclaim policy Retain)'}`,
+  },
+  {
+    pattern:
+      /(?:VirtualMachine|virtual machine|instance|node|server|droplet) \S* ?(?:was )?not found|failed to find VirtualMachine|no such (?:instance|node)/i,
+    cure: ({ node }) =>
+      `The storage does not know the machine of node ${node}: compare spec.providerID of the node with it, and see whether the cloud controller manager and the driver know the node: kubectl get node ${node} -o yaml`,
+  },
+  {
+    pattern: /not ready for workloads|(?:volume|replica)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
+    cure: () =>
+      'See the volume at the storage, above all its replicas: it is there and cannot be used now. The claim and its data can stay',
+  },
+  {
+    pattern: /fsck.* errors|RUN fsck|UNEXPECTED INCONSISTENCY|structure needs cleaning/i,
+    cure: ({ node }) =>
+      `The file system is damaged. First stop the Pod, and have a snapshot or copy of the volume; then repair it, such as with fsck on node ${node}`,
+  },
+  {
+    pattern: /wrong fs type|bad superblock|unknown filesystem type|duplicate UUID/i,
+    cure: () =>
+      'The file system of the volume is damaged, is another one than its fsType says, lacks its kernel module on the node, or is a copy with the UUID of one that is mounted (XFS: mount option nouuid). Change nothing on it before there is a snapshot or copy',
+  },
+  {
+    pattern:
+      /executable file not found|command not found|helper program|bad option|modprobe|(?:kernel )?module \S+ not found/i,
+    cure: ({ node }) =>
+      `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils or open-iscsi: install it there`,
+  },
+  {
+    pattern: /mount\.nfs.*access denied/is,
+    cure: ({ node }) =>
+      `The NFS server does not export that path to node ${node}: have it permit the address of the node`,
+  },
+  {
+    pattern:
+      /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|Unauthenticated/i,
+    cure: ({ volume }) =>
+      `The account with which the volume is mounted is not accepted, or lacks a right at the storage${secretText(volume)}`,
+  },
+  {
+    pattern: /no such file or directory|No such device|does not exist/i,
+    cure: () =>
+      'The storage does not have what the message names, such as a path or a share: create it there, or correct the PersistentVolume',
+  },
+  {
+    pattern:
+      /connection (?:refused|timed out|reset)|i\/o timeout|no route to host|no such host|network is unreachable|(?:iscsi|login|mount).*time(?:d )?out/is,
+    cure: ({ node }) =>
+      `Node ${node} does not reach the storage: check the address, DNS, network policies and firewalls`,
+  },
+  {
+    pattern: /operation .*already exists|code = Aborted/i,
+    cure: () =>
+      'Nothing yet: an earlier call for this volume is still at work, or hangs: if it lasts, see why the storage does not respond',
+  },
+];
+
+/** What to do, with whose log says more. @param error - as an event or a VolumeAttachment has it. */
+export function nodeErrorCure(error: string, where: NodeError): string {
+  const { node, isAttach, volume } = where;
+  const known = cures.find(({ pattern }) => pattern.test(error))?.cure(where);
+  if (known !== undefined) return known;
+  const log = isAttach
+    ? "the log of the driver's controller, container csi-attacher,"
+    : volume !== undefined && volume.spec.csi === undefined
+      ? `the log of the kubelet on node ${node}`
+      : `the log of the driver's node plugin on node ${node}`;
+  return `Do what the error says; ${log} has the rest`;
+}
+
+function hasAffinity(volume: PersistentVolume | undefined): boolean {
+  return volume === undefined || volume.spec.nodeAffinity !== undefined;
+}
+
+function secretText(volume: PersistentVolume | undefined): string {
+  const { nodeStageSecretRef: staged, nodePublishSecretRef: published } = (volume?.spec.csi ?? {}) as {
+    nodeStageSecretRef?: SecretRef;
+    nodePublishSecretRef?: SecretRef;
+  };
+  const { namespace = '', name = '' } = staged ?? published ?? {};
+  if (name === '') return '';
+  const command = shellCommand(['kubectl', 'get', 'secret', name, '-n', namespace]);
+  return `: its credentials are in Secret ${namespace}/${name}${command === undefined ? '' : ` (${command})`}`;
+}
+
+interface SecretRef {
+  namespace?: string;
+  name?: string;
+}

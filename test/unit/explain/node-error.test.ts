@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { nodeErrorCure } from '../../../src/explain/causes/node-error.ts';
+import { barrierOf } from '../../../src/explain/node-labels.ts';
+import type { PersistentVolume } from '../../../src/provision/objects.ts';
+
+const csi = { driver: 'd.example.com', volumeHandle: 'v', nodeStageSecretRef: { namespace: 'ns1', name: 'creds' } };
+const volume = { metadata: { name: 'v' }, spec: { csi } } as PersistentVolume;
+
+describe('what to do about a volume that cannot be attached or mounted', () => {
+  for (const [what, error, cure] of [
+    [
+      'a machine that is full',
+      'The maximum number of data disks allowed to be attached to a VM of this size is 4',
+      /^Node n1 has as many disks/,
+    ],
+    ['EBS and a machine that is full', 'AttachmentLimitExceeded: instance i-1', /^Node n1 has as many disks/],
+    [
+      'another zone',
+      'InvalidVolume.ZoneMismatch: The volume is not in the same zone',
+      /no nodeAffinity, so the scheduler cannot know/,
+    ],
+    ['a machine that the storage does not know', 'failed to find VirtualMachine for node:"n1"', /spec\.providerID/],
+    [
+      'replicas that are not well',
+      'volume pvc-1 is not ready for workloads',
+      /^See the volume at the storage.*can stay$/,
+    ],
+    [
+      'a damaged file system',
+      "'fsck' found errors on device: UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY",
+      /^The file system is damaged\. First stop the Pod, and have a snapshot/,
+    ],
+    [
+      'a program that is missing',
+      'mount: bad option; you might need a /sbin/mount.nfs helper program',
+      /^Node n1 lacks a program/,
+    ],
+    [
+      'an account that is refused',
+      'mount error(13): Permission denied',
+      /Secret ns1\/creds \(kubectl get secret creds -n ns1\)$/,
+    ],
+    [
+      'an export that is refused',
+      'mount.nfs: access denied by server while mounting 10.0.0.1:/a',
+      /^The NFS server does not export that path to node n1/,
+    ],
+    [
+      'a path that is missing',
+      'mount.nfs: mounting 10.0.0.1:/a failed, reason given by server: No such file or directory',
+      /^The storage does not have what/,
+    ],
+    [
+      'a storage that is not reached',
+      'iscsiadm: Could not log in to portal: connect timed out',
+      /^Node n1 does not reach the storage/,
+    ],
+    [
+      'an earlier call',
+      'rpc error: code = Aborted desc = an operation with the given volume already exists',
+      /^Nothing yet/,
+    ],
+    [
+      'nothing that is known',
+      'the driver is on fire',
+      /^Do what the error says; the log of the driver's node plugin on node n1 has the rest$/,
+    ],
+  ] as const) {
+    test(`is read by its words: ${what}`, () => {
+      assert.match(nodeErrorCure(error, { node: 'n1', isAttach: false, volume }), cure);
+    });
+  }
+
+  test('names the log of who has tried: the attacher, or the kubelet for a volume of no driver', () => {
+    assert.match(nodeErrorCure('on fire', { node: 'n1', isAttach: true, volume }), /csi-attacher/);
+    const nfs = { metadata: { name: 'v' }, spec: {} } as PersistentVolume;
+    assert.match(nodeErrorCure('on fire', { node: 'n1', isAttach: false, volume: nfs }), /the kubelet on node n1/);
+  });
+});
+
+test('does not advise to remove by hand a taint that a controller removes', () => {
+  const pod = { metadata: { name: 'p' } };
+  const cureOf = (key: string): string => {
+    const ready = [{ type: 'Ready', status: 'True' }];
+    const spec = { taints: [{ key, effect: 'NoSchedule' }] };
+    return barrierOf({ metadata: { name: 'n1' }, spec, status: { conditions: ready } }, pod)?.cure ?? '';
+  };
+  assert.match(
+    cureOf('node.cloudprovider.kubernetes.io/uninitialized'),
+    /^Check that the cloud controller manager runs/,
+  );
+  assert.match(cureOf('ToBeDeletedByClusterAutoscaler'), /^The autoscaler is about to remove node n1/);
+  assert.match(
+    cureOf('node.kubernetes.io/out-of-service'),
+    /^Node n1 was marked as switched off\. Once it runs again: /,
+  );
+  assert.match(cureOf('node.kubernetes.io/disk-pressure'), /^Kubernetes removes the taint/);
+  assert.match(
+    cureOf('gpu'),
+    /^Add a toleration to the Pod, or remove the taint: kubectl taint nodes n1 gpu:NoSchedule-$/,
+  );
+});
