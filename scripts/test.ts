@@ -5,6 +5,7 @@
  *   node scripts/test.ts PATH...                  all test files below these folders, such as test/e2e, and single ones
  *   node scripts/test.ts --unit                   unit tests alone, without the model check
  *   node scripts/test.ts --test-name-pattern=TEXT tests with such titles; may be repeated
+ *   node scripts/test.ts --known-skips            fails if a test is skipped for a reason that is not in test/known-skips.ts
  */
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -14,6 +15,7 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { globalSetup as setUpRun } from '../test/support/run-setup.ts';
 import { globalSetup as setUpWholeRun } from '../test/support/whole-run-setup.ts';
+import { isKnownSkip } from './test/known-skips.ts';
 import { defaultFolders, quickUnitTests, testsOf } from './test/test-files.ts';
 import { planProcesses } from './test/test-processes.ts';
 import { showing, terminalProgress } from './terminal-progress.ts';
@@ -28,6 +30,7 @@ const { values: flags, positionals: paths } = parseArgs({
   allowPositionals: true,
   options: {
     unit: { type: 'boolean', default: false },
+    'known-skips': { type: 'boolean', default: false },
     'test-name-pattern': { type: 'string', multiple: true },
   },
 });
@@ -64,6 +67,13 @@ events.on('test:summary', ({ file, success }) => {
   if (file === undefined && !success) process.exitCode ??= 1;
 });
 
+/** Tests, and whole suites, which the summary of Node.js does not count. */
+const skipped: { title: string; reason: string | true }[] = [];
+events.on('test:pass', ({ name, file, skip }) => {
+  if (skip === undefined || skip === false) return;
+  skipped.push({ title: `${path.relative(root, file ?? '')}: ${name}`, reason: skip === '' ? true : skip });
+});
+
 /** A file is done with its process, which is named by its whole path, or, in a group, with its suite, which has the relative one. */
 const undone = new Set(chosen);
 events.on('test:complete', ({ name }) => undone.delete(path.isAbsolute(name) ? path.relative(root, name) : name));
@@ -77,3 +87,12 @@ async function* below(report: AsyncIterable<string>): AsyncGenerator<string> {
   }
 }
 await showing(state, () => pipeline(events, new spec(), below, process.stdout, { end: false }), progress);
+
+if (skipped.length > 0) console.log(`${skipped.length} tests and suites were skipped`);
+const unknown = flags['known-skips'] ? skipped.filter(({ reason }) => !isKnownSkip(reason)) : [];
+for (const { title, reason } of unknown) {
+  console.error(
+    `skipped, which scripts/test/known-skips.ts does not permit: ${title} # ${reason === true ? 'no reason' : reason}`,
+  );
+}
+if (unknown.length > 0) process.exitCode ??= 1;
