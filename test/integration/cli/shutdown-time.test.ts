@@ -1,4 +1,4 @@
-/** The duration of a shutdown in real time: the whole program as a process, in its worst cases. */
+/** A shutdown in real time: the whole program as a process, in its worst cases. What it must not wait for never ends. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -41,13 +41,6 @@ const objects: SandboxObject[] = [
   },
 ];
 
-/** @returns how long the process took to end, in milliseconds. */
-async function terminate(started: StartedProcess): Promise<number> {
-  const startMs = performance.now();
-  await started.stop('SIGTERM');
-  return performance.now() - startMs;
-}
-
 describe('a shutdown ends before the grace period of the Pod', { concurrency: true }, () => {
   test('while the API server does not respond, and the next start saves the volume that was created', async () => {
     await using driver = await RecordingDriver.start({ csi });
@@ -64,8 +57,8 @@ describe('a shutdown ends before the grace period of the Pod', { concurrency: tr
     const first = await start();
     await eventually(() => assert.equal(saving.hits, 1, first.log()));
     cluster.server.faults.add({ action });
-    const tookMs = await terminate(first); // without leader election: a lost lease would end it sooner
-    assert.ok(tookMs <= totalMs + 500 && totalMs < gracePeriodSeconds * 1000, `it took ${tookMs} ms`);
+    assert.ok(totalMs < gracePeriodSeconds * 1000);
+    await first.stop('SIGTERM'); // without leader election: a lost lease would end it sooner
     assert.equal(await first.ending(), 'exit code 1');
     assert.match(first.log(), new RegExp(`terminationGracePeriodSeconds=${gracePeriodSeconds}`));
     assert.match(first.log(), /Ended before a volume could be saved/);
@@ -82,7 +75,7 @@ describe('a shutdown ends before the grace period of the Pod', { concurrency: tr
     const folder = await mkdtemp(join(tmpdir(), 'shutdown-time-'));
     opened.defer(() => rm(folder, { recursive: true, force: true }));
     const begun = join(folder, 'begun');
-    const args = ['-c', `touch ${begun}; exec sleep 50`];
+    const args = ['-c', `touch ${begun}; exec sleep 3600`];
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args };
     const config = {
       apiVersion: 'v1',
@@ -101,8 +94,7 @@ describe('a shutdown ends before the grace period of the Pod', { concurrency: tr
     });
     opened.defer(() => started.stop('SIGKILL'));
     await eventually(() => assert.ok(existsSync(begun), started.log()));
-    const tookMs = await terminate(started);
-    assert.ok(tookMs < 15_000, `it took ${tookMs} ms`);
+    await started.stop('SIGTERM');
     assert.equal(await started.ending(), 'exit code 0', started.log());
   });
 });

@@ -130,10 +130,8 @@ describe('at the end of a shutdown', () => {
       },
     }));
     await eventually(() => assert.equal(fault.hits, 1));
-    const startMs = performance.now();
     run.signal();
     assert.equal(await run.ended, 1);
-    assert.ok(performance.now() - startMs < 5000);
     assert.equal(run.lease.holderIdentity, '');
   });
 

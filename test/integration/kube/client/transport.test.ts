@@ -492,8 +492,8 @@ describe('connections', () => {
 });
 
 describe('stopping', () => {
-  /** Runs an informer into a state, stops it there, and tells how long it took to end. */
-  async function stopped(rig: Rig, reach: () => Promise<unknown>): Promise<number> {
+  /** Runs an informer into a state and stops it there. No time passes meanwhile, and no answer comes: it waits for neither. */
+  async function stopped(rig: Rig, reach: () => Promise<unknown>): Promise<void> {
     const stop = new AbortController();
     let ended = false;
     const run = rig
@@ -502,10 +502,8 @@ describe('stopping', () => {
       .then(() => (ended = true));
     await reach();
     assert.equal(ended, false);
-    const startedMs = performance.now();
     stop.abort(new Error('stopping'));
     await run;
-    return performance.now() - startedMs;
   }
 
   const states: { state: string; reach: (rig: Rig) => Promise<unknown>; rateLimit?: boolean }[] = [
@@ -562,8 +560,7 @@ describe('stopping', () => {
       await using rig = await Rig.start(
         rateLimit === true ? { rateLimit: (clock) => new TokenBucket({ qps: 0.01, burst: 1, clock }) } : {},
       );
-      const tookMs = await stopped(rig, () => reach(rig));
-      assert.ok(tookMs <= 100, `took ${tookMs} ms`);
+      await stopped(rig, () => reach(rig));
       assert.equal(rig.clock.pending, 0);
     });
   }
