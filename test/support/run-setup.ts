@@ -13,14 +13,17 @@ export function globalSetup(): void {
   keepTemporaryFilesTogether();
 }
 
-/** One folder for the run, which goes at its end however that comes about: a test that fails leaves files behind. */
+/** One folder for the run, which goes at its end however that comes about. What tests that pass leave in it fails the run. */
 function keepTemporaryFilesTogether(): void {
   const folder = mkdtempSync(path.join(tmpdir(), 'test-'));
   chmodSync(folder, 0o755); // some tests look from another user's account
   process.env['TMPDIR'] = folder;
   process.on('exit', (code) => {
     const remains = readdirSync(folder);
-    if (code === 0 && remains.length > 0) console.error(`tests have left behind: ${remains.join(', ')}`);
+    if (code === 0 && remains.length > 0) {
+      console.error(`tests have left behind: ${remains.join(', ')}`);
+      process.exitCode = 1;
+    }
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 }
