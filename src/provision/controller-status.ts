@@ -60,7 +60,7 @@ export interface ControllerStatusParts extends VolumeOwnership {
   classes: Pick<Lister<StorageClass>, 'get'>;
   volumeName: (claim: PersistentVolumeClaim) => string;
   addFinalizer: boolean;
-  intents: Pick<Intents, 'list' | 'get' | 'quietInMs'>;
+  intents: Pick<Intents, 'list' | 'get' | 'heldInMs'>;
   store: Pick<VolumeStore, 'isUnsaved'>;
   recentlySaved: Pick<RecentlySaved, 'has'>;
   sharedStorage: Pick<SharedStorage, 'waitText'> | undefined;
@@ -134,7 +134,7 @@ export class ControllerStatus {
       stateOf: statesFromNow(volumeQueue),
       failures: (name) => volumeQueue.failures(name),
       lastError: (name) => volumeErrors?.get(name),
-      quietInMs: (name) => intents.quietInMs(name),
+      heldInMs: (name) => intents.heldInMs(name),
       sharedStorageText: (name) => sharedStorage?.waitText(name),
     };
     for (const volume of volumes.list()) yield releasedVolume(volume, parts);

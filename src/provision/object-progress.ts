@@ -180,7 +180,7 @@ export interface ReleasedVolumeParts extends VolumeOwnership {
   failures: (name: string) => number;
   lastError: (name: string) => LastError | undefined;
   /** For how long its storage must stay because of an earlier call, in milliseconds; 0: not at all. */
-  quietInMs: (name: string) => number;
+  heldInMs: (name: string) => number;
   /** For which other volume with the same storage it waits. */
   sharedStorageText: (name: string) => string | undefined;
 }
@@ -195,9 +195,9 @@ export function releasedVolume(volume: PersistentVolume, parts: ReleasedVolumePa
   const { claimRef } = volume.spec;
   const state = parts.stateOf(name);
   const sharedStorageText = parts.sharedStorageText(name);
-  const quietInMs = parts.quietInMs(name);
+  const heldInMs = parts.heldInMs(name);
   const isShared = sharedStorageText !== undefined;
-  const step = owner === 'ours' ? releaseStepOf(state, { isQuiet: quietInMs > 0, isShared }) : 'other-source';
+  const step = owner === 'ours' ? releaseStepOf(state, { isHeld: heldInMs > 0, isShared }) : 'other-source';
   return {
     name,
     claim: claimRef?.name === undefined ? '' : `${claimRef.namespace ?? ''}/${claimRef.name}`,
@@ -206,7 +206,7 @@ export function releasedVolume(volume: PersistentVolume, parts: ReleasedVolumePa
     step,
     failures: parts.failures(name),
     lastError: parts.lastError(name),
-    nextTryInMs: step === 'earlier-call' ? quietInMs : state.state === 'delayed' ? state.inMs : undefined,
+    nextTryInMs: step === 'earlier-call' ? heldInMs : state.state === 'delayed' ? state.inMs : undefined,
     waitText:
       step === 'shared-storage'
         ? sharedStorageText
@@ -216,12 +216,9 @@ export function releasedVolume(volume: PersistentVolume, parts: ReleasedVolumePa
   };
 }
 
-function releaseStepOf(
-  { state }: KeyState,
-  { isQuiet, isShared }: { isQuiet: boolean; isShared: boolean },
-): ReleaseStep {
+function releaseStepOf({ state }: KeyState, { isHeld, isShared }: { isHeld: boolean; isShared: boolean }): ReleaseStep {
   if (state === 'processing') return 'syncing';
-  if (isQuiet) return 'earlier-call';
+  if (isHeld) return 'earlier-call';
   if (isShared) return 'shared-storage';
   if (state === 'waiting') return 'queued';
   return state === 'delayed' ? 'retrying' : 'idle';

@@ -555,7 +555,7 @@ const busyPauseMs = 1000;
  * For how long the storage of its PersistentVolume must stay: while a late call may recreate it; while a call of our own is under way, where
  * another process has saved the volume; and while the revoker checks whether it may go.
  */
-export function quietInMs(state: IntentState, nowMs: number): number {
+export function heldInMs(state: IntentState, nowMs: number): number {
   const calls = callsOf(state);
   const heldMs = Math.max(0, heldUntilMs(calls) - nowMs);
   const leftMs = calls.unread === undefined ? heldMs : Math.min(heldMs, busyPauseMs);

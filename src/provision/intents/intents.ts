@@ -20,6 +20,7 @@ import { IntentIndex, RecentlyClosed, VolumeAbandonedError } from './intent-inde
 import {
   begunOf,
   callsOf,
+  heldInMs,
   type IntentEvent,
   knownHandle,
   mayBeSaved,
@@ -27,7 +28,6 @@ import {
   next,
   type Problem,
   problemOf,
-  quietInMs,
 } from './intent-state.ts';
 import {
   foundIntent,
@@ -358,9 +358,9 @@ export class Intents {
   }
 
   /** For how long the storage of a PersistentVolume of this name must stay, in milliseconds. */
-  quietInMs(volumeName: string): number {
+  heldInMs(volumeName: string): number {
     const nowMs = this.#nowMs;
-    return Math.max(0, ...this.#open.named(volumeName).map(({ state }) => quietInMs(state, nowMs)));
+    return Math.max(0, ...this.#open.named(volumeName).map(({ state }) => heldInMs(state, nowMs)));
   }
 
   /** For how long a late call may recreate the storage of a saved volume whose record is closed, in milliseconds; 0: none can. */

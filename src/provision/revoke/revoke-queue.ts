@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { ExponentialLimiter } from '../../kube/queue/rate-limiter.ts';
 import { WorkQueue } from '../../kube/queue/work-queue.ts';
-import { isUndone, quietInMs } from '../intents/intent-state.ts';
+import { isUndone, heldInMs } from '../intents/intent-state.ts';
 import type { Intent } from '../intents/intent.ts';
 import type { Intents } from '../intents/intents.ts';
 
@@ -40,7 +40,7 @@ export class RevokeQueue {
   closeNowOrAfterLateCalls(intent: Intent): boolean {
     const isDone = this.#intents.on(intent, { type: 'saved' });
     if (isDone) this.#intents.close(intent);
-    else this.keys.addAfter(intent.record.claim.uid, quietInMs(intent.state, this.#clock.monotonicMs()));
+    else this.keys.addAfter(intent.record.claim.uid, heldInMs(intent.state, this.#clock.monotonicMs()));
     return isDone;
   }
 }

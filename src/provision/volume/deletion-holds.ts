@@ -13,7 +13,7 @@ import { DeletionWaits, type Waiter } from '../waits.ts';
 import type { StorageHolders, StorageIndex, StorageKeys } from './storage-holders.ts';
 
 interface QuietVolumesOptions {
-  intents: Pick<Intents, 'quietInMs'>;
+  intents: Pick<Intents, 'heldInMs'>;
   /** In which a volume is synced again. */
   volumeQueue: Pick<WorkQueue, 'addAfter'>;
   recorder: Recorder;
@@ -37,7 +37,7 @@ export class QuietVolumes {
   mustWait(volume: PersistentVolume): boolean {
     const { intents, volumeQueue } = this.#options;
     const { name } = volume.metadata;
-    const waitMs = intents.quietInMs(name);
+    const waitMs = intents.heldInMs(name);
     if (waitMs <= 0) {
       this.#waits.delete(name);
       return false;

@@ -53,7 +53,7 @@ function setUp(parts: Partial<ControllerStatusParts> = {}) {
 }
 
 function intentsWith(intent?: Intent): ControllerStatusParts['intents'] {
-  return { list: () => [intent].filter((each) => each !== undefined).values(), get: () => intent, quietInMs: () => 0 };
+  return { list: () => [intent].filter((each) => each !== undefined).values(), get: () => intent, heldInMs: () => 0 };
 }
 
 const claims = (count: number) =>
@@ -145,7 +145,7 @@ describe('ControllerStatus', () => {
         released('moved', { csi: { driver: 'x', volumeHandle: 'h' } }),
       ),
       ownsSource: ({ spec }) => spec.csi?.driver === 'drv',
-      intents: { ...intentsWith(), quietInMs: (name) => (name === 'quiet' ? 5000 : 0) },
+      intents: { ...intentsWith(), heldInMs: (name) => (name === 'quiet' ? 5000 : 0) },
       sharedStorage: {
         waitText: (name) => (name === 'shared' ? 'has the same storage as persistentvolume b' : undefined),
       },

@@ -20,9 +20,9 @@ import type { Calls } from '../../../../src/provision/intents/earlier-requests.t
 import {
   begunOf,
   deletableAtMs,
+  heldInMs,
   isBeingDeleted,
   quietAtMs,
-  quietInMs,
 } from '../../../../src/provision/intents/intent-state.ts';
 import { Intents } from '../../../../src/provision/intents/intents.ts';
 import { NameInUseError } from '../../../../src/provision/intents/intent-index.ts';
@@ -221,11 +221,11 @@ describe('a call that was given up', () => {
   test('keeps the storage of its volume until the backend has read it, for a minute at most', async () => {
     const { clock, intents, intent } = await givenUp();
     await clock.advance(lateMs);
-    assert.equal(intents.quietInMs(intent.record.volume.name), 1000, 'a pause');
+    assert.equal(intents.heldInMs(intent.record.volume.name), 1000, 'a pause');
     await clock.advance(60_000 - lateMs - 1);
-    assert.equal(intents.quietInMs(intent.record.volume.name), 1);
+    assert.equal(intents.heldInMs(intent.record.volume.name), 1);
     await clock.advance(1);
-    assert.equal(intents.quietInMs(intent.record.volume.name), 0);
+    assert.equal(intents.heldInMs(intent.record.volume.name), 0);
   });
 
   test('is not recorded as ended while the backend may not have read it', async () => {
@@ -477,14 +477,14 @@ describe('a record that was found', () => {
     const { intents, clock } = await scene([{ record: makeRecord('u1'), owner: 'own' }]);
     const intent = intents.get('u1')!;
     const { name } = intent.record.volume;
-    assert.equal(intents.quietInMs(name), heldMs);
-    assert.equal(intents.quietInMs('another'), 0);
+    assert.equal(intents.heldInMs(name), heldMs);
+    assert.equal(intents.heldInMs('another'), 0);
     await clock.advance(heldMs);
-    assert.equal(intents.quietInMs(name), 0);
+    assert.equal(intents.heldInMs(name), 0);
     intents.on(intent, { type: 'unwanted' });
-    assert.equal(intents.quietInMs(name), 1000);
+    assert.equal(intents.heldInMs(name), 1000);
     intents.on(intent, { type: 'stuck', reason: 'undecidable', text: 'the secret is gone' });
-    assert.equal(intents.quietInMs(name), 0);
+    assert.equal(intents.heldInMs(name), 0);
   });
 
   test('of a wait waits for what was left of it when it was written', async () => {
@@ -573,7 +573,7 @@ describe('a record that was found', () => {
     await assert.rejects(begun, ForeignIntentError);
     assert.equal(intents.get('u1')?.state.kind, 'foreign');
     assert.equal(intents.get('u1')?.record.createdAt, '2025-01-01T00:00:00Z');
-    assert.equal(quietInMs(intents.get('u1')!.state, clock.monotonicMs()), heldMs);
+    assert.equal(heldInMs(intents.get('u1')!.state, clock.monotonicMs()), heldMs);
   });
 
   test('replaces one of another process', async () => {
@@ -594,7 +594,7 @@ test('a deletion waits for the last call of a process whose record was adopted',
   intents.on(intent, { type: 'unwanted' });
   const noticeMs = 10_000;
   assert.equal(isQuietAtMs(intent), clock.monotonicMs() + noticeMs + 1.5 * maxCallMs);
-  assert.equal(intents.quietInMs(intent.record.volume.name), noticeMs + 1.5 * maxCallMs);
+  assert.equal(intents.heldInMs(intent.record.volume.name), noticeMs + 1.5 * maxCallMs);
 });
 
 test('the record of a deletion does not say that it was quiet while another process may work on it', async () => {
