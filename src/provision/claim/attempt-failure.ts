@@ -134,7 +134,7 @@ async function noteProvisionError(
     else if (afterUnclear === 'undecidable') reportStuck(parts, intent, message);
   } else if (afterUnclear === 'absent') {
     // kept while a late call may recreate the storage: the next attempt fulfils the same plan
-    if (await intents.onWritten(intent, { type: 'gone', isWanted: true }, signal))
+    if (await intents.onWritten(intent, { type: 'nothing-left', isWanted: true }, signal))
       await intents.closeNow(intent, signal);
   } else if (isBeingDeleted(intent.state)) {
     revokeQueue.add(intent); // the volume does not match the request, and must be deleted before another one is created

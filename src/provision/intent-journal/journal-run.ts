@@ -151,9 +151,9 @@ export class JournalRun {
     const nowMs = this.#nowMs;
     const entries = state.entries();
     const isForeign = entries.some(({ writer }) => writer !== me);
-    const isAlone = exclusive && !isForeign && !state.isDraining && !entries.some(isStuck);
+    const othersMayWrite = !exclusive || isForeign || state.isDraining || entries.some(isStuck);
     const everyMs = isForeign || state.isDraining ? roundMs : slowPollMs;
-    if (nowMs - this.#polledAtMs >= everyMs) await this.#poll(isAlone, nowMs);
+    if (nowMs - this.#polledAtMs >= everyMs) await this.#poll(othersMayWrite, nowMs);
     changes.adoptSilent(exclusive ? Infinity : this.#nowMs - adoptAfterMs);
     if (!exclusive && entries.some(({ writer }) => writer === me)) {
       heartbeats.beat();
@@ -168,13 +168,13 @@ export class JournalRun {
    * After a failed request the next poll tries again. Any other error is thrown, and ends the run, as it does at the start: what was read
    * counts as known, but was perhaps not reported to the listener.
    *
-   * @param isAlone - nobody else should write.
+   * @param othersMayWrite - other processes, or an operator.
    */
-  async #poll(isAlone: boolean, nowMs: number): Promise<void> {
+  async #poll(othersMayWrite: boolean, nowMs: number): Promise<void> {
     const { heartbeats, reader } = this.#options;
     this.#polledAtMs = nowMs;
     // where nobody else should write, only shards that no write of our own has lately shown to be unchanged
-    const isDue = ({ writtenAtMs }: Shard): boolean => !isAlone || nowMs - writtenAtMs >= slowPollMs;
+    const isDue = ({ writtenAtMs }: Shard): boolean => othersMayWrite || nowMs - writtenAtMs >= slowPollMs;
     try {
       await reader.poll(nowMs, isDue);
       this.#pollError = '';

@@ -113,6 +113,10 @@ export class RecordChanges {
     if (!isSole) state.countAtLeast(count);
   }
 
+  /**
+   * A record of another process was read, or has changed. With a lease nobody else works on it: it is adopted, and found as our own once that
+   * is written. Without, it is found as foreign, and adopted once its process is silent.
+   */
   #onForeign(shard: Shard, entry: JournalEntry): void {
     const { uid } = entry;
     if (!this.#options.state.tryHome(shard, uid)) return; // another shard has a record of the claim; this one counts once that is closed

@@ -58,7 +58,10 @@ export function heldUntilMs({ sinceMs, endMs, unread }: Calls): number {
   return Math.max(Math.min(endMs, sinceMs + maxHoldMs), unread === undefined ? -Infinity : unread.firstMs + maxHoldMs);
 }
 
-/** Calls of a process that has ended. @param sinceMs - when they were found first. */
+/**
+ * Calls of the process that has written a record which is this process's now. It has ended, or its permit has, seconds before another process
+ * could lead: what it has sent was sent before this. @param sinceMs - when they were found first.
+ */
 export function callsFound(sinceMs: number, { nowMs, maxCallMs }: Time): Calls {
   return { sinceMs, endMs: nowMs + lateFactor * maxCallMs, unread: undefined };
 }
@@ -89,7 +92,7 @@ export function callsRead(calls: Calls, untilMs: number, { nowMs, maxCallMs }: T
   return { sinceMs: nowMs, endMs: Math.max(endMs, nowMs + (1 + lateFactor) * maxCallMs), unread: undefined };
 }
 
-/** A request that creates the PersistentVolume has ended. @param isRefused - it was certainly not carried out, and will not be. */
-export function saveEnded(saves: Saves, isRefused: boolean, { nowMs }: Time): Saves {
-  return { isSent: true, isSending: false, endMs: isRefused ? saves.endMs : nowMs + lateSaveMs };
+/** A request that creates the PersistentVolume has ended. @param isClear - it will not be carried out any more, if it was not. */
+export function saveEnded(saves: Saves, isClear: boolean, { nowMs }: Time): Saves {
+  return { isSent: true, isSending: false, endMs: isClear ? saves.endMs : nowMs + lateSaveMs };
 }

@@ -185,9 +185,10 @@ export type IntentEvent =
   | { readonly type: 'waits'; readonly isClaimGone: boolean }
   /** The storage is about to be deleted: once that is recorded the request is sent. */
   | { readonly type: 'deletes'; readonly handle: string }
+  /** The request that deletes the storage is about to be sent. */
   | { readonly type: 'delete-sent' }
-  /** Nothing is left now. */
-  | { readonly type: 'gone'; readonly isWanted: boolean }
+  /** Nothing is left at the backend now; a call that is still under way may create it again. */
+  | { readonly type: 'nothing-left'; readonly isWanted: boolean }
   /** The history of PersistentVolumes is still being read. */
   | { readonly type: 'proof-pending'; readonly text: string }
   /** The backend neither creates the volume nor says that there is none; `isUndecidable`: it never will. */
@@ -411,7 +412,7 @@ export const transitions: { readonly [T in IntentEvent['type']]: Transition<T> }
 
   'delete-sent': (state) => (state.kind === 'deleting' ? to({ ...state, isSent: true }) : undefined),
 
-  gone: (state, { isWanted }, { nowMs }) => {
+  'nothing-left': (state, { isWanted }, { nowMs }) => {
     if (!isBegun(state)) return undefined;
     if (state.kind === 'deleting' ? state.isLast : quietAtMs(state) <= nowMs) return done(state);
     const nothing = { ...state, storage: undefined, isUnclear: true, problem: undefined };

@@ -434,7 +434,8 @@ export class Intents {
     const { record, owner } = found;
     const known = this.#open.get(record.claim.uid);
     const isOwn = known !== undefined && known.state.kind !== 'foreign' && known.state.kind !== 'recording';
-    if (isOwn && begunOf(known.state)?.isShared !== true) return; // of another process that worked beside us
+    // ours stands: what was found is of another process that worked beside us
+    if (isOwn && begunOf(known.state)?.isShared !== true) return;
     if (known !== undefined) this.#open.remove(known);
     const intent = foundIntent(found, known?.state.kind === 'recording' ? undefined : known?.state, this.#time);
     this.#open.add(intent);

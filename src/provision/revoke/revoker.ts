@@ -268,7 +268,7 @@ export class Revoker {
     const { intents, provisioner, clock, claimQueue } = this.#options;
     const { record } = intent;
     const { uid } = record.claim;
-    if (await intents.onWritten(intent, { type: 'gone', isWanted: false }, signal)) {
+    if (await intents.onWritten(intent, { type: 'nothing-left', isWanted: false }, signal)) {
       await this.#close(intent, signal);
       return;
     }

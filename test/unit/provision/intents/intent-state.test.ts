@@ -359,31 +359,31 @@ const rows: Row[] = [
   [
     'nothing is left after the last deletion',
     removing({ calls: late }),
-    { type: 'gone', isWanted: false },
+    { type: 'nothing-left', isWanted: false },
     { state: { kind: 'deleting' }, isDone: true },
   ],
   [
     'a late call may recreate what was deleted before',
     removing({}, { isLast: false }),
-    { type: 'gone', isWanted: false },
+    { type: 'nothing-left', isWanted: false },
     { state: { kind: 'revoking', storage: undefined, isUnclear: true }, write: 'ensure', isDone: false },
   ],
   [
     'the claim gets another one after that',
     removing({}, { isLast: false }),
-    { type: 'gone', isWanted: true },
+    { type: 'nothing-left', isWanted: true },
     { state: { kind: 'creating', storage: undefined, isUnclear: true }, write: 'ensure', isDone: false },
   ],
   [
     'nothing is there, and nothing can be late',
     undoing(),
-    { type: 'gone', isWanted: false },
+    { type: 'nothing-left', isWanted: false },
     { state: { kind: 'revoking' }, isDone: true },
   ],
   [
     'nothing is there, but a call may be late',
     making({ calls: late }),
-    { type: 'gone', isWanted: true },
+    { type: 'nothing-left', isWanted: true },
     { state: { kind: 'creating' }, isDone: false },
   ],
 

@@ -551,7 +551,7 @@ describe('a record that was found', () => {
         written.map(({ phase, quietInMs }) => [phase, quietInMs]),
         [['delete', isLast ? 0 : undefined]],
       );
-      assert.equal(await intents.onWritten(intent, { type: 'gone', isWanted: false }, signal), isLast);
+      assert.equal(await intents.onWritten(intent, { type: 'nothing-left', isWanted: false }, signal), isLast);
     });
   }
 
@@ -605,7 +605,7 @@ test('the record of a deletion does not say that it was quiet while another proc
   await clock.advance(60_000);
   await intents.toDelete(intent, 'h', signal);
   assert.equal(intent.record.quietInMs, undefined);
-  assert.equal(await intents.onWritten(intent, { type: 'gone', isWanted: false }, signal), true);
+  assert.equal(await intents.onWritten(intent, { type: 'nothing-left', isWanted: false }, signal), true);
 });
 
 test('a new record takes over when the calls of a closed record of the same name have ended', async () => {
