@@ -1,7 +1,5 @@
 /** Which claims and volumes wait for a change of which object, so that the change has them synced again. */
 
-/** Which claims wait for a change of which object, so that the change has them synced again. */
-
 /**
  * What an attempt depended on when it ended without a volume.
  *
@@ -62,8 +60,6 @@ function deleteFrom<K, V>(sets: Map<K, Set<V>>, key: K, value: V): void {
   set?.delete(value);
   if (set?.size === 0) sets.delete(key);
 }
-
-/** Which volume waits for which other ones, so that a change of these has it synced again. */
 
 /** A volume that waits. */
 export interface Waiter {

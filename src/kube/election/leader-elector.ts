@@ -47,8 +47,8 @@ export class LeaderElector {
   /** Settled at the next renewal, or at the end. */
   #nextRenewal = nextRenewal();
   /**
-   * Valid while we lead and the last renewal was sent no longer ago than the renew deadline, by either clock: others may take the
-   * lease over some seconds later.
+   * Valid while we lead and the last renewal was sent no longer ago than the renew deadline, by the clock on which more has passed: others may
+   * take the lease over some seconds later.
    */
   readonly permit: Permit;
 

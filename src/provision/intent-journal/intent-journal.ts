@@ -9,14 +9,14 @@ import type { Plan } from '../recoverable.ts';
  * How far an intent is.
  *
  * - `create`: the backend is being called, or will be.
- * - `unclear`: an attempt ended without a clear result.
- * - `revoke`: its claim is gone; once no request that was sent for it can be under way, in `quietInMs`, the storage is deleted.
+ * - `unclear`: an attempt ended without a clear result, or the storage was looked for by a call that creates it.
+ * - `revoke`: its claim is gone, and it waits: once no request that was sent for it can be under way, in `quietInMs`, the storage is deleted.
  * - `delete`: the storage `handle` is being deleted; it must be gone before anything of the same name is created.
  * - `stuck`: it is left to an operator, or to a claim that wants the volume again; `reason` and `problem` say why.
  */
 export type IntentPhase = (typeof intentPhases)[number];
 
-/** All phases, in the order in which a record may go through them. */
+/** All phases. `revoke` and `delete` may be followed by `unclear`: by a look, and by a deletion that came before the last late call. */
 export const intentPhases = ['create', 'unclear', 'revoke', 'delete', 'stuck'] as const;
 
 /**

@@ -60,7 +60,9 @@ export function heldUntilMs({ sinceMs, endMs, unread }: Calls): number {
 
 /**
  * Calls of the process that has written a record which is this process's now. It has ended, or its permit has, seconds before another process
- * could lead: what it has sent was sent before this. @param sinceMs - when they were found first.
+ * could lead: what it has sent was sent before this.
+ *
+ * @param sinceMs - when they were found first.
  */
 export function callsFound(sinceMs: number, { nowMs, maxCallMs }: Time): Calls {
   return { sinceMs, endMs: nowMs + lateFactor * maxCallMs, unread: undefined };

@@ -1,6 +1,7 @@
 /**
- * The states of a volume that is being created, or revoked, and all that leads from one to another. `next` is the only function that makes a
- * state; everything else does what it says, and reports back what has happened. Times are monotonic, in milliseconds.
+ * The states of a volume that is being created, or revoked, and all that leads from one to another: `next`. An intent begins in `recording`, or
+ * in the state that `foundState` (`intent.ts`) makes of a record. Everything else does what they say, and reports back what has happened. Times are
+ * monotonic, in milliseconds.
  *
  * There is one notion of time, `quietAtMs`: from then on no request that was sent for the volume can be under way. What no claim needs is
  * deleted then, once. Where its storage is not known, it is looked for by a call that creates it: when it is quiet, or at once if its source is
@@ -40,7 +41,7 @@ interface Recording {
 interface Begun {
   /** The backend may have storage for it, or be creating it. */
   readonly mayExist: boolean;
-  /** An attempt has ended without a clear result. */
+  /** An attempt has ended without a clear result, or the storage was looked for: a call that may create it was perhaps sent. */
   readonly isUnclear: boolean;
   readonly calls: Calls;
   readonly saves: Saves;
@@ -78,8 +79,8 @@ interface Creating extends Begun {
 /**
  * Its PersistentVolume exists.
  *
- * At the backend: the storage, which late calls find. Durable: the record, as it was before. Acts: nobody; while the record is open the
- * storage is not deleted. Ends: when `heldUntilMs` has passed.
+ * At the backend: the storage, which late calls find. Durable: the record, as it was before. Acts: nobody; until `heldUntilMs` the storage is
+ * not deleted. Ends: soon after that.
  */
 interface Saved {
   readonly kind: 'saved';
@@ -99,8 +100,10 @@ interface Undone extends Begun {
 /**
  * No claim wants it, and no deletion was recorded.
  *
- * At the backend: as while it was being created. Durable: the record as it was; in the phase `revoke` while it is waited, if the claim is gone. Acts: the revoker. It looks for the storage by a call that creates it, and deletes it when it is quiet. Unless it is at work, a
- * claim that wants the volume gets it back at once, as nothing was deleted. Ends: when the deletion is recorded, or with a PersistentVolume that has the storage.
+ * At the backend: as while it was being created. Durable: the record as it was; in the phase `revoke` while it waits, if the claim is gone; in
+ * `unclear` from the first look on. Acts: the revoker. It looks for the storage by a call that creates it, and deletes it when it is quiet. Unless
+ * it is at work, a claim that wants the volume gets it back at once, as nothing was deleted. Ends: when the deletion is recorded, or with a
+ * PersistentVolume that has the storage.
  */
 export interface Revoking extends Undone {
   readonly kind: 'revoking';

@@ -71,6 +71,18 @@ export function foundIntent(
   return { record, state, plannedNode: undefined, planned: undefined, reportOnly, since, firstSince: since };
 }
 
+/**
+ * The state in which a record of another process is found. It is quiet once the wait that it says is over (`quietInMs`), or else 1.5 times the
+ * time of a call after it was found: calls are waited for, saves only where it says so.
+ *
+ * - that of a process which may be alive: `foreign`, until that has closed it, or is silent: then it is found again.
+ * - `create`, `unclear`: `creating`. Its claim waits for nothing; if that is gone, the storage is deleted when it is quiet.
+ * - `revoke`: `revoking`, the same.
+ * - `delete`: `deleting`. The deletion is sent again: at once, or if the claim is there 1.5 times the time of a call after it was found.
+ * - `stuck`: `stuck`, over `deleting` if the record names what is being deleted, otherwise over `creating`: that is how it goes on.
+ *
+ * What may have been sent is assumed to have been: a call, and a save.
+ */
 function foundState(
   { phase, handle, reason = 'undecidable', problem: text = '', quietInMs }: IntentRecord,
   owner: FoundIntent['owner'],

@@ -32,7 +32,7 @@ export class RevokeQueue {
 
   /**
    * Closes the record of a volume that is saved: now, or later if a call that was given up, or one of another process, may still be under way.
-   * Such a call could recreate storage that was deleted meanwhile, so while the record is open nothing is deleted. As with `Intents.close`,
+   * Such a call could recreate storage that was deleted meanwhile, so until then nothing is deleted. As with `Intents.close`,
    * the write to its Lease is not awaited. Safe to repeat.
    *
    * @returns whether it was closed now.
