@@ -119,7 +119,7 @@ describe('a call that the driver has refused to begin (REFUSED_STREAM)', { concu
     });
   }
 
-  test('deletes nothing if it cannot be proved any more that this is allowed', async () => {
+  test('is not sent again if the deletion cannot be proved any more', async () => {
     const refusal = new Error('somebody has kept it');
     let isKept = false;
     await using server = await refusing(() => (isKept = true));
