@@ -1,4 +1,4 @@
-/** docs/architecture.md, "The path of a claim", against the files and functions that the sidecar enters for one. */
+/** docs/architecture.md, "The path of a claim", against the files and functions that the sidecar enters for one; and that of a found record. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -46,6 +46,24 @@ describe('the path of a claim in docs/architecture.md', () => {
       found.toSorted((one, other) => one.position - other.position),
       found,
     );
+  });
+});
+
+describe('the path of a found record in docs/architecture.md', () => {
+  const root = path.join(import.meta.dirname, '../..');
+
+  test('has functions of the files that it names', async () => {
+    const page = await readFile(path.join(root, 'docs/architecture.md'), 'utf8');
+    const section = page.split(/^### /m).find((text) => text.startsWith('The path of a found record\n')) ?? '';
+    const missing: string[] = [];
+    for (const [file = '', names = ''] of rowsOf(section, 'function')) {
+      const source = await readFile(path.join(root, codes(file)[0]!), 'utf8');
+      const defined = new Set(
+        Array.from(source.matchAll(/^ *(?:export )?(?:async )?(?:function )?(#?\w+)\((?!.*;$)/gm), ([, name]) => name),
+      );
+      for (const name of codes(names)) if (!defined.has(name)) missing.push(`${file} ${name}`);
+    }
+    assert.deepEqual(missing, []);
   });
 });
 

@@ -1,6 +1,9 @@
 /** What each event leads to. A row for each branch: a transition that is broken fails at least one of them, which is checked, too. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { describe, test } from 'node:test';
+import { intentPhases, type IntentRecord } from '../../../../src/provision/intent-journal/intent-journal.ts';
 import { type Calls, noCalls, noSaves } from '../../../../src/provision/intents/earlier-requests.ts';
 import {
   anythingSent,
@@ -14,6 +17,7 @@ import {
   revoking,
   transitions,
 } from '../../../../src/provision/intents/intent-state.ts';
+import { foundIntent } from '../../../../src/provision/intents/intent.ts';
 
 const nowMs = 1_000_000;
 const time = { nowMs, maxCallMs: 10_000 };
@@ -537,6 +541,34 @@ describe('the next state of an intent', () => {
   test('of a first attempt: what was not sent cannot be there', () => {
     const state = creating(unsent);
     assert.partialDeepStrictEqual(next(state, { type: 'called' }, time)?.state, { mayExist: true });
+  });
+});
+
+describe('the diagram in docs/architecture.md', () => {
+  const arrows = async (): Promise<string[]> => {
+    const page = await readFile(path.join(import.meta.dirname, '../../../../docs/architecture.md'), 'utf8');
+    const [, diagram = ''] = /^stateDiagram-v2\n(.*?)^```/ms.exec(page) ?? [];
+    return Array.from(diagram.matchAll(/^ +(\S+ --> \S+?): (.+)$/gm), ([, arrow = '', why = '']) =>
+      arrow.startsWith('[*]') ? `${arrow} ${why}` : arrow,
+    ).sort();
+  };
+
+  test('has each change of a state, and each state in which a record is found', async () => {
+    const changes = new Set(['[*] --> recording planned']);
+    for (const [, from] of rows) {
+      for (const [, , event] of rows) {
+        const result = next(from, event, time);
+        const to = result?.isDone === true ? '[*]' : result?.state.kind;
+        if (to !== undefined && to !== from.kind) changes.add(`${from.kind} --> ${to}`);
+      }
+    }
+    for (const phase of intentPhases) {
+      for (const owner of ['own', 'foreign'] as const) {
+        const record = { phase, handle: 'h' } as IntentRecord;
+        changes.add(`[*] --> ${foundIntent({ record, owner }, undefined, time).state.kind} found`);
+      }
+    }
+    assert.deepEqual(await arrows(), [...changes].sort());
   });
 });
 
