@@ -78,7 +78,7 @@ export interface ClaimFacts extends PodFacts, SourceFacts {
   /** Milliseconds until the next attempt, as the provisioner itself knows it. */
   nextAttemptInMs?: number | undefined;
   /** Its namespace; read of a bound claim. */
-  space?: Reading<Namespace> | undefined;
+  ownNamespace?: Reading<Namespace> | undefined;
   /** The Pod of the provisioner that leads and has recorded nothing about the claim, by the name in its Lease. */
   leader?: Reading<Pod> | undefined;
   /** The Pod of the provisioner whose last attempt has failed in the driver, or does not end. */
@@ -179,15 +179,15 @@ export async function readBoundFacts(
   if (used.hanging !== undefined) return { claim, ...used, nowMs: now() };
   const { namespace = '' } = claim.metadata;
   const [name, { volumeName = '' }] = [selectedNode(claim), claim.spec];
-  const [space, about, volume, node] = await Promise.all([
+  const [ownNamespace, about, volume, node] = await Promise.all([
     reader.get<Namespace>(namespaces, { name: namespace }),
     isToBeExpanded(claim) ? readEvents(claim, reader) : undefined,
     name === '' ? undefined : reader.get<PersistentVolume>(persistentVolumes, { name: volumeName }),
     name === '' ? undefined : reader.get<KubeObject>(nodes, { name }),
   ]);
-  const isGoing = found(space)?.metadata.deletionTimestamp !== undefined;
+  const isGoing = found(ownNamespace)?.metadata.deletionTimestamp !== undefined;
   const holders = isGoing ? await readHolders(claim, reader) : {};
-  return { claim, ...used, ...holders, space, events: about, volume, node, nowMs: now() };
+  return { claim, ...used, ...holders, ownNamespace, events: about, volume, node, nowMs: now() };
 }
 
 /** The first responses already say what holds it. */

@@ -98,7 +98,7 @@ function arrived(text: string, facts: ClaimFacts): Arrival | undefined {
   const { claim, secret, source, sourceClaim, snapshot, grants, attributesClass } = facts;
   if (/error getting secret .* not found/s.test(text)) {
     const { namespace = '', name = '' } = secret?.reference ?? {};
-    return madeAnew(secret?.reading, `Secret ${namespace}/${name} exists`);
+    return arrivalOf(secret?.reading, `Secret ${namespace}/${name} exists`);
   }
   if (/error resolving value .*invalid tokens: /s.test(text)) {
     const keys = missingAnnotations(text);
@@ -108,7 +108,7 @@ function arrived(text: string, facts: ClaimFacts): Arrival | undefined {
       : undefined;
   }
   if (/volumeattributesclass.* not found/s.test(text)) {
-    return madeAnew(attributesClass, `VolumeAttributesClass ${claim.spec.volumeAttributesClassName ?? ''} exists`);
+    return arrivalOf(attributesClass, `VolumeAttributesClass ${claim.spec.volumeAttributesClassName ?? ''} exists`);
   }
   if (source === undefined) return undefined;
   const name = sourceName(source);
@@ -117,7 +117,7 @@ function arrived(text: string, facts: ClaimFacts): Arrival | undefined {
     return grant && { text: `ReferenceGrant ${grant.metadata.name} allows ${name}`, sinceMs: lastChangeMs(grant) };
   }
   if (/error getting (PVC|snapshot) .* not (found|installed)/s.test(text)) {
-    return madeAnew<KubeObject>(sourceClaim ?? snapshot, `${name} exists`);
+    return arrivalOf<KubeObject>(sourceClaim ?? snapshot, `${name} exists`);
   }
   if (/is not Ready$|not bound( or invalid)?$|must have a status of Bound|error getting snapshotcontent /.test(text)) {
     const value = found<KubeObject>(sourceClaim ?? snapshot);
@@ -131,7 +131,7 @@ function bare(text: string): string {
   return text.replace(/^failed to provision volume with StorageClass "[^"]*": /, '');
 }
 
-function madeAnew<T extends KubeObject>(reading: Reading<T> | undefined, text: string): Arrival | undefined {
+function arrivalOf<T extends KubeObject>(reading: Reading<T> | undefined, text: string): Arrival | undefined {
   const made = found(reading)?.metadata.creationTimestamp;
   return typeof made !== 'string' ? undefined : { text, sinceMs: Date.parse(made) };
 }

@@ -87,9 +87,8 @@ const ownedTaints: readonly { key: RegExp; cure: (node: string, taint: { key: st
         `Check that the cloud controller manager runs: it removes the taint once it has set up node ${node}, which lacks its providerID and zone until then`,
     },
     {
-      key: /^(ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClusterAutoscaler|karpenter\.sh\/.*)$/,
-      cure: (node) =>
-        `The autoscaler is about to remove node ${node}: see its log, and whether another node is to come`,
+      key: /^(ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClusterAutoscaler|karpenter\.sh\/disrupt(ed|ion))$/,
+      cure: (node) => `The autoscaler is about to remove node ${node}: check its log for whether a new node is coming`,
     },
     {
       key: /^node\.kubernetes\.io\/out-of-service$/,

@@ -147,7 +147,7 @@ export function schedulingCure(
   if (candidate !== undefined)
     return barrier === undefined
       ? candidate
-      : `${barrier.cure}. Or: ${candidate.charAt(0).toLowerCase()}${candidate.slice(1)}`;
+      : `${candidate}. Or: ${barrier.cure.charAt(0).toLowerCase()}${barrier.cure.slice(1)}`;
   if (barrier !== undefined) return barrier.cure;
   const isElsewhere = known.nodes?.kind === 'found' && own.length === 0 && needsNodes(refusal);
   if (isElsewhere) return otherNodeCure.cure;

@@ -82,7 +82,7 @@ function holdByAttacher({ metadata, spec, status }: Attachment, { nowMs, attache
     : finalizerCure(held, own);
   return {
     isLate,
-    why: `The external-attacher of ${attacher} has to detach it, since ${durationText(sinceMs)}${isGone ? `; node ${node} does not exist` : ''}`,
+    why: `The external-attacher of ${attacher} has had to detach it for ${durationText(sinceMs)}${isGone ? `; node ${node} does not exist` : ''}`,
     cure: isLate ? cure : lasting('Nothing: it takes a moment', cure),
   };
 }

@@ -221,8 +221,8 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   const owners = recordedOf(all.filter(({ reason }) => reason === ownersReason));
   if (owners !== undefined && owners.atMs > Math.max(over?.atMs ?? 0, newest?.atMs ?? 0)) {
     return {
-      text: `does not start yet on node ${node}: its kubelet changes the owner of all files of the volume, for ${durationText(nowMs - owners.sinceMs)}. It says: ${owners.text}`,
-      cure: 'Wait; and so that it is done only where the root has another owner, set fsGroupChangePolicy: OnRootMismatch in the securityContext of the Pod',
+      text: `does not start yet on node ${node}: for ${durationText(nowMs - owners.sinceMs)} its kubelet has been changing the ownership of all files of the volume. Last event: ${owners.text}`,
+      cure: 'Wait. To skip it where the root directory has the right owner already, set fsGroupChangePolicy: OnRootMismatch in the securityContext of the Pod',
     };
   }
   if (newest === undefined || (over?.atMs ?? 0) >= newest.atMs) {
@@ -256,7 +256,7 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   };
 }
 
-/** So often another volume has failed before that counts. */
+/** Failures of another volume before they count. */
 const minMisses = 3;
 /** What a kubelet records of a Pod once all its volumes are mounted. */
 const beyondVolumes = new Set(['Pulling', 'Pulled', 'Created', 'Started']);
@@ -274,8 +274,11 @@ function otherHint(pod: Pod, node: string, { claim, hanging, nowMs }: ClaimFacts
   if (waits !== undefined) {
     const { reason = '', message = '' } = waits.state?.waiting ?? {};
     return {
-      text: `does not start on node ${node}, which is not about this claim: its container ${waits.name} waits (${reason}${message === '' ? '' : `: ${message}`}).`,
-      cure: `Do what it says: ${look}`,
+      text: `does not start on node ${node}, for a reason other than this claim: its container ${waits.name} waits (${reason}${message === '' ? '' : `: ${message}`}).`,
+      cure:
+        reason === 'CrashLoopBackOff'
+          ? `See why it exits: kubectl logs -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name} -c ${waits.name} --previous`
+          : `See why it waits: ${look}`,
     };
   }
   const all = found(hanging?.events) ?? [];
@@ -288,7 +291,7 @@ function otherHint(pod: Pod, node: string, { claim, hanging, nowMs }: ClaimFacts
   if (mounts === undefined || mounts.count < minMisses || nowMs - mounts.atMs > repeatedWithinMs) return undefined;
   if ((over?.atMs ?? 0) >= mounts.atMs) return undefined;
   return {
-    text: `does not start on node ${node}, which is not about this claim: another volume of it cannot be mounted. Last error, ${durationText(nowMs - mounts.atMs)} ago: ${mounts.text}`,
+    text: `does not start on node ${node}, for a reason other than this claim: another of its volumes cannot be mounted. Last error, ${durationText(nowMs - mounts.atMs)} ago: ${mounts.text}`,
     cure: `Create what it names, such as a ConfigMap or a Secret, or correct the Pod: ${look}`,
   };
 }

@@ -54,9 +54,9 @@ function excludes(volume: PersistentVolume | undefined, labels: Record<string, s
   );
 }
 
-/** What kube-controller-manager has written into a claim; with it another one is taken for bound. */
+/** What kube-controller-manager writes when it binds: a copy that has it counts as bound. */
 const withoutBinding =
-  'without spec.volumeName and the annotations pv.kubernetes.io/bind-completed and bound-by-controller';
+  'without spec.volumeName and the annotations pv.kubernetes.io/bind-completed and pv.kubernetes.io/bound-by-controller';
 
 /** The claim was bound to a volume that is gone, or that names another claim, or another UID (`syncBoundClaim` of kube-controller-manager). */
 export function checkLost(facts: ClaimFacts): Finding | undefined {
@@ -80,7 +80,7 @@ export function checkLost(facts: ClaimFacts): Finding | undefined {
   if (claimRef !== undefined && (claimRef.namespace !== namespace || claimRef.name !== name)) {
     return {
       ...held,
-      message: `The claim names PersistentVolume ${volumeName} as the one to which it is bound, and that belongs to claim ${claimRef.namespace ?? ''}/${claimRef.name ?? ''}: this one may be a copy of that claim.`,
+      message: `The claim names PersistentVolume ${volumeName}, which is bound to claim ${claimRef.namespace ?? ''}/${claimRef.name ?? ''}: it may be a copy of that claim.`,
       cure: `Delete this claim, and create it again ${withoutBinding}. The volume and the other claim stay as they are`,
     };
   }

@@ -17,7 +17,7 @@ import {
 import { recordedOf } from '../provisioning-events.ts';
 import { durationText, lasting } from '../texts.ts';
 import { heldByPods, holdersOf } from './holding-pods.ts';
-import { controllerCure, snapshotProblem } from './snapshot.ts';
+import { snapshotControllerCure, snapshotProblem } from './snapshot.ts';
 
 /** Snapshots in a message: more are counted. */
 const maxNamed = 5;
@@ -26,18 +26,18 @@ const emptiedWithinMs = 2 * 60_000;
 
 /** A bound claim goes with its namespace, after the Pods there (Kubernetes 1.33 and newer), and after those that use it. */
 export function checkNamespaceDeleted(facts: ClaimFacts): Finding | undefined {
-  const { claim, space, nowMs } = facts;
-  const { deletionTimestamp, name = '' } = found(space)?.metadata ?? {};
+  const { claim, ownNamespace, nowMs } = facts;
+  const { deletionTimestamp, name = '' } = found(ownNamespace)?.metadata ?? {};
   if (deletionTimestamp === undefined || claim.metadata.deletionTimestamp !== undefined) return undefined;
   const agoMs = nowMs - Date.parse(deletionTimestamp);
-  const base = `Namespace ${name} is being deleted, for ${durationText(agoMs)}, and the claim with it, once its Pods are gone`;
+  const base = `Namespace ${name} has been Terminating for ${durationText(agoMs)}, and the claim goes with it once its Pods are gone`;
   const byPods = heldByPods(base, facts);
   if (byPods !== undefined) return byPods;
-  const remains = (found(space)?.status?.conditions ?? [])
+  const remains = (found(ownNamespace)?.status?.conditions ?? [])
     .filter(({ status }) => status === 'True')
     .flatMap(({ message = '' }) => message || []);
   const isLate = agoMs > emptiedWithinMs;
-  const cure = `See which Pods are left there (kubectl get pods -n ${name}), and what else is: kubectl get namespace ${name} -o yaml`;
+  const cure = `See which Pods are left (kubectl get pods -n ${name}), and which other objects (status.conditions): kubectl get namespace ${name} -o yaml`;
   return {
     state: isLate ? 'stuck' : 'waiting',
     cause: 'deleting',
@@ -98,14 +98,14 @@ function heldBySnapshots(facts: ClaimFacts): Finding | undefined {
   if (names === undefined) return undefined;
   if (names.length === 0) {
     return {
-      ...heldFor(nowMs - Date.parse(deletionTimestamp), controllerCure),
+      ...heldFor(nowMs - Date.parse(deletionTimestamp), snapshotControllerCure),
       cause: 'deleting',
       message: `${base}, which removes it once no snapshot of the claim is being taken; none is.`,
     };
   }
   const problem = snapshotProblem(facts);
   const [first = '', ...others] = names;
-  const further = others.length === 0 ? '' : ` Further ones are not ready: ${nameList(others, maxNamed)}.`;
+  const further = others.length === 0 ? '' : ` Also not ready: ${nameList(others, maxNamed)}.`;
   const command = shellCommand(['kubectl', 'delete', 'volumesnapshot', '-n', namespace, first]) ?? '';
   return {
     state: problem?.state ?? 'waiting',
@@ -113,7 +113,7 @@ function heldBySnapshots(facts: ClaimFacts): Finding | undefined {
     message: `${base}, because of a snapshot of it: VolumeSnapshot ${first} ${problem?.text ?? 'is not ready'}.${further}`,
     cure:
       problem?.state === 'stuck'
-        ? `Put right what it lacks, so that it is taken, or, if nobody needs it: ${command}`
+        ? `Fix that, so that the snapshot can be taken; or, if nobody needs it, delete it: ${command}`
         : 'Nothing: the claim goes once the snapshot is taken',
   };
 }

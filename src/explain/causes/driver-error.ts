@@ -104,7 +104,7 @@ export const vagueErrors: readonly TextPattern[] = [
   },
   {
     pattern: vagueError([String.raw`InvalidVolume\.NotFound`]),
-    cure: 'The storage has lost the volume while it was creating it, and its own log says why (at AWS: CloudTrail): often the account of the driver may not use the encryption key',
+    cure: 'The storage lost the volume while creating it; its own log (at AWS: CloudTrail) says why: often the account of the driver may not use the encryption key',
     log: true,
   },
   { pattern: vagueError(absentWords), cure: absentCure, log: true },

@@ -5,7 +5,7 @@ import type { ResizedClaim } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Holding } from '../explanation.ts';
 import { recordedOf } from '../provisioning-events.ts';
-import { durationText, lastChangeMs, quotedError } from '../texts.ts';
+import { durationText, lastChangeMs, lasting, quotedError } from '../texts.ts';
 
 /** An external-resizer that works has begun by then, in milliseconds. */
 const begunWithinMs = 60_000;
@@ -14,7 +14,7 @@ const expandedWithinMs = 10 * 60_000;
 
 const failedReason = 'VolumeResizeFailed';
 const resizerReasons = [failedReason, 'Resizing', 'FileSystemResizeRequired', 'VolumeResizeSuccessful'];
-/** Of Kubernetes 1.34 and newer (feature RecoverVolumeExpansionFailure, on by default since 1.32). */
+/** Feature RecoverVolumeExpansionFailure: on by default since Kubernetes 1.32, GA in 1.34. */
 const smallerCure =
   'or request less: since Kubernetes 1.32 spec.resources.requests.storage can be lowered again, to more than status.capacity';
 
@@ -29,7 +29,7 @@ export function checkExpansion(facts: ClaimFacts): Holding | undefined {
     stepState: isLate ? 'stuck' : 'waiting',
     cause: 'bound',
     message: `The claim is bound to PersistentVolume ${claim.spec.volumeName ?? ''}, requests ${wanted}, and has ${has}: ${text}.`,
-    cure: isLate ? cure : '',
+    cure: isLate ? cure : lasting('Nothing yet', cure),
   };
 }
 
@@ -78,8 +78,8 @@ function onNode(error: string | undefined, state: string, { claim, nowMs }: Clai
   return {
     text:
       failed === undefined
-        ? `the storage is larger, and the kubelet of a node expands its file system once a Pod uses it, for ${durationText(sinceMs)}`
-        : `the storage is larger, and the kubelet could not expand its file system: ${quotedError(failed).replace(/\.$/, '')}`,
+        ? `the storage has been expanded, and for ${durationText(sinceMs)} the file system has not: the kubelet expands it where a Pod uses the claim`
+        : `the storage has been expanded, and the kubelet could not expand the file system: ${quotedError(failed).replace(/\.$/, '')}`,
     cure: "Start a Pod that uses the claim. If one is running: see its events, and the log of the driver's node plugin on its node; where the driver expands only what is not in use, recreate the Pod",
     isLate: failed !== undefined || sinceMs > begunWithinMs,
   };
@@ -93,8 +93,8 @@ function untouched({ claim, events, nowMs }: ClaimFacts): Hint {
   const said = waits === undefined ? '' : `. kube-controller-manager: ${waits.text.replace(/\.$/, '')}`;
   const unread = events?.kind === 'unreadable' ? ` (${events.why})` : '';
   return {
-    text: `no external-resizer of ${driver} has worked on that for ${durationText(sinceMs)}${unread}${said}`,
-    cure: `Run the sidecar csi-resizer beside the controller of ${driver}, or see its log if it does run; a driver that cannot expand volumes needs a larger claim and a copy of the data`,
+    text: `no external-resizer of ${driver} has begun to expand the volume in ${durationText(sinceMs)}${unread}${said}`,
+    cure: `Run the sidecar csi-resizer beside the controller of ${driver}, or see its log if it does run; if the driver cannot expand volumes, create a larger claim and copy the data`,
     isLate: sinceMs > begunWithinMs,
   };
 }

@@ -153,7 +153,7 @@ export function parameterCure(text: string, { storageClass }: ClaimFacts): strin
   );
   if (quoted === undefined) return undefined;
   const [key, value] = quoted;
-  return `The message is about the parameter ${shortValue(key)} of the class, which is ${shortValue(value)}: correct the class (delete it and create it again), or the configuration of the driver for that value. The claim can stay`;
+  return `The error quotes ${shortValue(value)}, the value of the class parameter ${shortValue(key)}: correct the class (delete it and create it again), or the driver's configuration for that value. The claim can stay`;
 }
 
 /** Whether two names differ by letter case, separators, or one or two letters. */
@@ -175,7 +175,7 @@ const webhookCure =
 /** The API server does not find what serves a webhook: that does not pass by itself. */
 export const webhookGone = /failed calling webhook .*service "[^"]+" not found/s;
 const webhookGoneCure =
-  'The Service of the webhook that the message names does not exist: install again what serves it, or, if that was removed, delete what is left of it, its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations';
+  'The Service of the webhook that the message names does not exist: reinstall it or, if it was removed on purpose, delete its webhook configuration, too: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations';
 
 /** A request of the provisioner to the API server fails for a reason that passes, and is sent again. */
 export const apiServer = defineCause({

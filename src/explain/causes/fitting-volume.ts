@@ -238,7 +238,7 @@ function elsewhereHolding(who: string, pod: Pod, { claim, staticVolumes }: Claim
   return {
     state: 'stuck',
     cause: 'static-class',
-    message: `${who}. PersistentVolume ${name} fits, but is only usable on node ${hostsOf(first).join(', ')}, which nodeSelector or affinity of the Pod exclude${fitting.length === 1 ? '' : `; ${fitting.length - 1} others are likewise elsewhere`}.`,
+    message: `${who}. PersistentVolume ${name} fits, but is only usable on node ${hostsOf(first).join(', ')}, which the Pod's nodeSelector or affinity excludes${fitting.length === 1 ? '' : `; so are ${fitting.length - 1} more, on nodes that it excludes as well`}.`,
     cure: 'Let the Pod run on that node (its nodeSelector and affinity), or create a PersistentVolume on a node that it may use',
   };
 }
@@ -281,7 +281,7 @@ function restoredByVelero({ claim, nowMs }: ClaimFacts): Finding {
   return {
     state: isLate ? 'stuck' : 'waiting',
     cause: 'selector',
-    message: `Velero restores the claim, for ${durationText(ageMs)}: it has set the selector, and binds the claim to the volume with the data once its DataDownload is complete.`,
+    message: `Velero has been restoring the claim for ${durationText(ageMs)}: it set the selector, and binds the claim to the restored volume once its DataDownload is complete.`,
     cure: isLate ? look : lasting('Nothing yet; without the selector the claim would get an empty volume', look),
   };
 }

@@ -1,6 +1,6 @@
 /** What it means that a volume cannot be attached to a node or mounted there, by the words of drivers, kubelets and mount programs. */
-import { shellCommand } from '../../base/shell-word.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
+import { lasting } from '../texts.ts';
 
 /** Where it failed, and for which volume. */
 interface NodeError {
@@ -17,7 +17,7 @@ interface NodeErrorCure {
 }
 
 export const attacherCure =
-  "Check that the Pod of the driver's controller runs, with its container csi-attacher. Of a driver that attaches nothing, set attachRequired: false in its CSIDriver";
+  "Check that the Pod of the driver's controller runs, with its container csi-attacher. If the driver does not need attaching, recreate its CSIDriver with attachRequired: false, which cannot be changed in place";
 
 /** The first that fits decides. */
 const cures: readonly NodeErrorCure[] = [
@@ -31,33 +31,33 @@ const cures: readonly NodeErrorCure[] = [
     pattern:
       /AttachmentLimitExceeded|max(?:imum)? (?:number of )?(?:data )?(?:disks|volumes|attachments)|(?:volume|disk|attachment) limit/i,
     cure: ({ node }) =>
-      `Node ${node} has as many disks as its machine takes: have the Pod run on another node, or detach one there. A driver publishes that limit in its CSINode (allocatable.count), which the scheduler then respects`,
+      `Node ${node} has as many volumes attached as its machine allows: move the Pod to another node, or detach a volume there. The scheduler respects the limit only if the driver reports it (allocatable.count in the CSINode of the node)`,
   },
   {
     pattern: /ZoneMismatch|(?:different|wrong|another|same) (?:availability )?zone|zone .*(?:mismatch|does not match)/i,
     cure: ({ node, volume }) =>
-      `The volume is in another zone than node ${node}: have the Pod run in that of the volume${hasAffinity(volume) ? '' : '. Its PersistentVolume has no nodeAffinity, so the scheduler cannot know: create the PersistentVolume again with one, keeping the storage (reclaim policy Retain)'}`,
+      `The volume is in another zone than node ${node}: have the Pod run in that of the volume${hasAffinity(volume) ? '' : '. Its PersistentVolume has no nodeAffinity, so the scheduler cannot know: add spec.nodeAffinity for that zone, which is allowed while there is none: kubectl edit pv ' + (volume?.metadata.name ?? '')}`,
   },
   {
     pattern:
       /(?:VirtualMachine|virtual machine|instance|node|server|droplet) \S* ?(?:was )?not found|failed to find VirtualMachine|no such (?:instance|node)/i,
     cure: ({ node }) =>
-      `The storage does not know the machine of node ${node}: compare spec.providerID of the node with it, and see whether the cloud controller manager and the driver know the node: kubectl get node ${node} -o yaml`,
+      `The storage finds no machine for node ${node}: compare the node's spec.providerID with the machine there, and check the cloud controller manager: kubectl get node ${node} -o yaml`,
   },
   {
     pattern: /not ready for workloads|(?:volume|replica)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
     cure: () =>
-      'See the volume at the storage, above all its replicas: it is there and cannot be used now. The claim and its data can stay',
+      'Check the health of the volume in the storage system, above all of its replicas. Do not delete the claim: its data is still there',
   },
   {
     pattern: /fsck.* errors|RUN fsck|UNEXPECTED INCONSISTENCY|structure needs cleaning/i,
     cure: ({ node }) =>
-      `The file system is damaged. First stop the Pod, and have a snapshot or copy of the volume; then repair it, such as with fsck on node ${node}`,
+      `The file system is damaged. First stop the Pod, and take a snapshot or copy of the volume; then repair it, such as with fsck on node ${node}`,
   },
   {
     pattern: /wrong fs type|bad superblock|unknown filesystem type|duplicate UUID/i,
     cure: () =>
-      'The file system of the volume is damaged, is another one than its fsType says, lacks its kernel module on the node, or is a copy with the UUID of one that is mounted (XFS: mount option nouuid). Change nothing on it before there is a snapshot or copy',
+      'The file system of the volume is damaged, is another one than its fsType says, lacks its kernel module on the node, or is a copy with the UUID of one that is mounted (XFS: mount option nouuid). Take a snapshot or copy before you change anything on it',
   },
   {
     pattern:
@@ -74,7 +74,7 @@ const cures: readonly NodeErrorCure[] = [
     pattern:
       /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|Unauthenticated/i,
     cure: ({ volume }) =>
-      `The account with which the volume is mounted is not accepted, or lacks a right at the storage${secretText(volume)}`,
+      `The storage rejects the account that mounts the volume, or denies it a permission: correct its credentials or permissions${secretText(volume)}`,
   },
   {
     pattern: /no such file or directory|No such device|does not exist/i,
@@ -90,7 +90,10 @@ const cures: readonly NodeErrorCure[] = [
   {
     pattern: /operation .*already exists|code = Aborted/i,
     cure: () =>
-      'Nothing yet: an earlier call for this volume is still at work, or hangs: if it lasts, see why the storage does not respond',
+      lasting(
+        'Nothing yet: an earlier call for this volume is still in progress',
+        'See why the storage does not respond',
+      ),
   },
 ];
 
@@ -118,8 +121,7 @@ function secretText(volume: PersistentVolume | undefined): string {
   };
   const { namespace = '', name = '' } = staged ?? published ?? {};
   if (name === '') return '';
-  const command = shellCommand(['kubectl', 'get', 'secret', name, '-n', namespace]);
-  return `: its credentials are in Secret ${namespace}/${name}${command === undefined ? '' : ` (${command})`}`;
+  return ` (Secret ${namespace}/${name})`;
 }
 
 interface SecretRef {

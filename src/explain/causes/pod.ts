@@ -160,11 +160,11 @@ export function waitsForScheduler(
   if (nominated !== '') {
     const since = status?.conditions?.find(({ type }) => type === 'PodScheduled')?.lastTransitionTime;
     const isLate = nowMs - Date.parse(since ?? '') > preemptedWithinMs;
-    const look = `See which Pods of that node are Terminating and late, and its kubelet: kubectl get pods -A --field-selector spec.nodeName=${nominated}`;
+    const look = `See which Pods on that node stay Terminating, and the log of its kubelet: kubectl get pods -A --field-selector spec.nodeName=${nominated}`;
     return {
       state: isLate ? 'stuck' : 'waiting',
       cause: isLate ? 'pod-unschedulable' : 'waits-for-consumer',
-      text: `, and the scheduler is making room for it on node ${nominated}: Pods of lower priority have to end first${isLate ? `, and have not for ${durationText(nowMs - Date.parse(since ?? ''))}` : ''}.`,
+      text: `, and the scheduler is preempting Pods of lower priority on node ${nominated} to make room for it${isLate ? `; they have not ended for ${durationText(nowMs - Date.parse(since ?? ''))}` : ''}.`,
       cure: isLate
         ? look
         : lasting(
@@ -435,8 +435,8 @@ export function checkRegistered(facts: ClaimFacts): Finding | undefined {
     message: `Driver ${shortValue(driver)} ${where}${instead}. ${error}`,
     cure:
       node === ''
-        ? `${start}, and see its log: kubectl get csinodes`
-        : `${start} on that node (see its nodeSelector and tolerations), or keep the Pod off it, with a nodeSelector for a node that has the driver: kubectl get csinodes`,
+        ? `${start}, see its log, and check on which nodes it has registered: kubectl get csinodes`
+        : `${start} on that node (see its nodeSelector and tolerations), or give the Pod a nodeSelector for nodes that have the driver; these list it: kubectl get csinodes`,
   };
 }
 

@@ -246,9 +246,9 @@ export function checkNotBegun({ claim, storageClass, provisioner, leader, nowMs 
     state: isStuck ? 'stuck' : 'waiting',
     cause: 'in-progress',
     presumes: true,
-    message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it ${isLate ? `in ${durationText(ageMs)}` : 'yet'}.${isLate && isNoPod ? ` Its leader ${shortValue(holder)} renews Lease ${namespace}/${lease?.metadata.name ?? ''}, and there is no Pod of that name there.` : ''}`,
+    message: `The claim was handed to provisioner ${shortValue(name)}, which has not started on it ${isLate ? `in ${durationText(ageMs)}` : 'yet'}.${isLate && isNoPod ? ` Its leader ${shortValue(holder)} renews Lease ${namespace}/${lease?.metadata.name ?? ''}, but namespace ${namespace} has no Pod ${shortValue(holder)}.` : ''}`,
     cure: isLate
-      ? `${cure}${isNoPod ? '. Without a Pod it is on the network of a host of that name, or left over from an earlier installation, elsewhere: end that one, and another takes the Lease' : ''}`
+      ? `${cure}${isNoPod ? '. The leader is then a Pod with hostNetwork on a node of that name, or left over from an earlier installation: stop it, and another process acquires the Lease' : ''}`
       : lasting('Nothing yet: it starts within seconds, or once it is done with the claims before this one', cure),
   };
 }

@@ -36,7 +36,7 @@ const takenWithinMs = 60 * 60_000;
 const maxNamed = 5;
 
 const otherSourceCure = 'Recreate the claim with another source';
-export const controllerCure =
+export const snapshotControllerCure =
   'Install the snapshot-controller of kubernetes-csi/external-snapshotter, or see why it does not work: kubectl get pods -A -l app.kubernetes.io/name=snapshot-controller';
 
 /** @returns undefined for a snapshot that can be restored, as far as is known. */
@@ -149,7 +149,7 @@ function unreadySnapshot(snapshot: Snapshot, { snapshotContent, nowMs }: ClaimFa
     return {
       state: isLate ? 'stuck' : 'waiting',
       text: `is not ready, and no snapshot-controller has worked on it${isLate ? ` for ${durationText(ageMs)}` : ' yet'}`,
-      cure: isLate ? controllerCure : 'Nothing yet: the snapshot-controller takes a moment',
+      cure: isLate ? snapshotControllerCure : 'Nothing yet: the snapshot-controller takes a moment',
     };
   }
   const content = found(snapshotContent);
@@ -314,7 +314,7 @@ function curedMeanwhile(snapshot: Snapshot, { snapshotClasses, nowMs }: ClaimFac
   return {
     state: isLate ? 'stuck' : 'waiting',
     text: `had no VolumeSnapshotClass; ${name ?? ''} exists now, for ${durationText(existsMs)}`,
-    cure: isLate ? controllerCure : 'Nothing: the snapshot-controller tries again within five minutes',
+    cure: isLate ? snapshotControllerCure : 'Nothing: the snapshot-controller tries again within five minutes',
   };
 }
 

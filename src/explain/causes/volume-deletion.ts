@@ -67,7 +67,7 @@ function inUseCure(volume: VolumeFacts['volume']): string {
   const base = 'A deletion cannot be taken back: the PersistentVolume goes once its claim does, and its storage';
   return isKept
     ? `${base} is kept (reclaim policy Retain). If it is needed, go on using the claim, and create the PersistentVolume again later; else delete the claim`
-    : `${base} with it (reclaim policy Delete). If the data is needed, have it kept: ${retainCommand(volume)}; else delete the claim`;
+    : `${base} with it (reclaim policy Delete). If the data is not needed, delete the claim. If it is needed, keep it first: ${retainCommand(volume)}`;
 }
 
 /** A volume that is being deleted goes after its claim: what holds that one, while it is being deleted as well, holds both. */
@@ -394,7 +394,7 @@ function failedDeletion(failed: Recorded, facts: VolumeFacts): Holding {
   const isUnattached = found(facts.attachments)?.length === 0 && /\bin use\b|still attached/i.test(failed.text);
   const cure =
     isUnattached && cause === 'delete-error'
-      ? 'Kubernetes has attached the volume to no node, and the storage says that it is in use: see there which machine has it, and detach it there, or what else depends on it'
+      ? 'No VolumeAttachment names the volume, but the storage reports it as in use: find out there which machine, snapshot or clone uses it, and detach or delete that'
       : cureText(lasting, { isLate: !goesOn, log: driverLogText(driverPod) });
   if (secret === undefined || cause !== 'delete-error' || goesOn) {
     return { state: goesOn ? 'waiting' : 'stuck', cause, cure, message };
@@ -431,7 +431,7 @@ function snapshotsText({ taken }: VolumeFacts): { text: string; cure: string } |
   const command = shellCommand(['kubectl', 'delete', 'volumesnapshot', '-n', namespace, name]) ?? '';
   return {
     text: `The driver keeps the volume, of which there ${contents.length === 1 ? 'is a snapshot' : 'are snapshots'}: ${nameList(names, maxNamed)}.`,
-    cure: `As long as somebody needs ${contents.length === 1 ? 'it' : 'them'}, nothing: snapshots are often backups. Otherwise delete ${contents.length === 1 ? 'it' : 'them'}, and the volume is deleted then${kept.length === 0 ? '' : ` (deletionPolicy Retain keeps the snapshot at the storage: set it to Delete first in ${nameList(kept, maxNamed)})`}: ${command}`,
+    cure: `As long as somebody needs ${contents.length === 1 ? 'it' : 'them'}, nothing: snapshots are often backups. Otherwise delete ${contents.length === 1 ? 'it' : 'each of them'}, and the volume is deleted then${kept.length === 0 ? '' : ` (deletionPolicy Retain keeps the snapshot at the storage: set it to Delete first in ${nameList(kept, maxNamed)}; where the VolumeSnapshot is gone, delete its VolumeSnapshotContent)`}: ${command}`,
   };
 }
 

@@ -612,7 +612,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'waiting',
     cause: 'waits-for-consumer',
-    says: /is making room for it on node n2/,
+    says: /is preempting Pods of lower priority on node n2 to make room for it/,
   },
   {
     name: 'a Pod that fits no node and another that may',

@@ -134,7 +134,7 @@ const words: readonly DriverRow[] = [
       text: "failed to get an available volume in EC2: InvalidVolume.NotFound: The volume 'vol-1' does not exist.",
     },
     cause: 'driver-error',
-    advises: /^The storage has lost the volume while it was creating it, and its own log says why/,
+    advises: /^The storage lost the volume while creating it; its own log .* says why/,
   },
   {
     title: 'a driver that is still at work on an earlier call',
@@ -228,7 +228,7 @@ export const drivers: readonly Row[] = [
     verdict: 'stuck',
     cause: 'driver-error',
     says: /^Provisioning failed .*clusterID \(rook-ceph\): missing configuration$/,
-    advises: /^The message is about the parameter clusterID of the class, which is rook-ceph: .*The claim can stay$/,
+    advises: /^The error quotes rook-ceph, the value of the class parameter clusterID: .*The claim can stay$/,
   },
   {
     title: 'a source that the storage no longer has, in the code for everything',

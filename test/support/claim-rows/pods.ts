@@ -720,7 +720,7 @@ const bound: readonly Row[] = [
     cause: 'bound',
     says: /cannot start on node \S+: its volume cannot be mounted\. Last error, \d+ s ago: MountVolume\.SetUp failed .*bad superblock$/,
     advises:
-      /^The file system of the volume is damaged, is another one than its fsType says, .*Change nothing on it before/,
+      /^The file system of the volume is damaged, is another one than its fsType says, .*Take a snapshot or copy before/,
   },
 ];
 
@@ -749,7 +749,7 @@ const starting: readonly Row[] = [
     recorded: boundAndPending,
     verdict: 'bound',
     cause: 'bound',
-    says: /does not start on node \S+node, which is not about this claim: another volume of it cannot be mounted\. .*configmap "app-config" not found$/,
+    says: /does not start on node \S+node, for a reason other than this claim: another of its volumes cannot be mounted\. .*configmap "app-config" not found$/,
     advises:
       /^Create what it names, such as a ConfigMap or a Secret, or correct the Pod: kubectl describe pod -n \S+ p$/,
   },
@@ -764,8 +764,8 @@ const starting: readonly Row[] = [
     recorded: boundAndPending,
     verdict: 'bound',
     cause: 'bound',
-    says: /which is not about this claim: its container main waits \(ImagePullBackOff: Back-off pulling image "nginx:typo"\)\.$/,
-    advises: /^Do what it says: kubectl describe pod -n \S+ p$/,
+    says: /for a reason other than this claim: its container main waits \(ImagePullBackOff: Back-off pulling image "nginx:typo"\)\.$/,
+    advises: /^See why it waits: kubectl describe pod -n \S+ p$/,
   },
   {
     title: 'a bound claim whose volume is in another zone than its node, which its PersistentVolume does not say',
@@ -802,9 +802,9 @@ const starting: readonly Row[] = [
     laterMs: 5 * minute,
     verdict: 'stuck',
     cause: 'pod-unschedulable',
-    says: /making room for it on node n1: Pods of lower priority have to end first, and have not for 5 min\.$/,
+    says: /preempting Pods of lower priority on node n1 to make room for it; they have not ended for 5 min\.$/,
     advises:
-      /^See which Pods of that node are Terminating and late, .*: kubectl get pods -A --field-selector spec\.nodeName=n1$/,
+      /^See which Pods on that node stay Terminating, .*: kubectl get pods -A --field-selector spec\.nodeName=n1$/,
   },
   {
     title: 'a bound claim of whose files the kubelet changes the owner',
@@ -817,7 +817,7 @@ const starting: readonly Row[] = [
     recorded: boundAndPending,
     verdict: 'bound',
     cause: 'bound',
-    says: /does not start yet on node \S+: its kubelet changes the owner of all files of the volume, for \d+ s\./,
+    says: /does not start yet on node \S+: for \d+ s its kubelet has been changing the ownership of all files of the volume\./,
     advises: /fsGroupChangePolicy: OnRootMismatch/,
   },
   {
@@ -866,7 +866,7 @@ const changing: readonly Row[] = [
     laterMs: 3 * minute,
     verdict: 'bound',
     cause: 'bound',
-    says: /requests 2Gi, and has 1Gi: no external-resizer of .* has worked on that for 3 min/,
+    says: /requests 2Gi, and has 1Gi: no external-resizer of .* has begun to expand the volume in 3 min/,
     advises: /^Run the sidecar csi-resizer beside the controller of /,
   },
   {
@@ -896,7 +896,7 @@ const changing: readonly Row[] = [
     laterMs: 3 * minute,
     verdict: 'bound',
     cause: 'bound',
-    says: /the storage is larger, and the kubelet of a node expands its file system once a Pod uses it, for 3 min\.$/,
+    says: /the storage has been expanded, and for 3 min the file system has not: the kubelet expands it where a Pod uses the claim\.$/,
     advises: /^Start a Pod that uses the claim\. /,
   },
   {
@@ -936,7 +936,7 @@ const changing: readonly Row[] = [
     laterMs: 10 * minute,
     verdict: 'stuck',
     cause: 'deleting',
-    says: /^Namespace \S+ is being deleted, for 10 min, and the claim with it, once its Pods are gone, because of Pod p: it is Terminating for \d+ min, and its node \S+ is not ready/,
+    says: /^Namespace \S+ has been Terminating for 10 min, and the claim goes with it once its Pods are gone, because of Pod p: it is Terminating for \d+ min, and its node \S+ is not ready/,
     advises: /node\.kubernetes\.io\/out-of-service=nodeshutdown:NoExecute$/,
     cure: (world) => world.remove(pod), // as kube-controller-manager does then
     ends: 'gone',
@@ -962,9 +962,9 @@ const changing: readonly Row[] = [
     laterMs: 10 * minute,
     verdict: 'stuck',
     cause: 'deleting',
-    says: /and the claim with it, once its Pods are gone\.( kube-controller-manager: .*remain.*)?$/,
+    says: /and the claim goes with it once its Pods are gone\.( kube-controller-manager: .*remain.*)?$/,
     advises:
-      /^See which Pods are left there \(kubectl get pods -n \S+\), and what else is: kubectl get namespace \S+ -o yaml$/,
+      /^See which Pods are left \(kubectl get pods -n \S+\), and which other objects \(status\.conditions\): kubectl get namespace \S+ -o yaml$/,
     async cure(world) {
       await world.patch({ kind: 'pod', name: 'other' }, { metadata: { finalizers: null } });
       await world.remove({ kind: 'pod', name: 'other' });
@@ -1016,7 +1016,7 @@ const chosen: readonly Row[] = [
     cause: 'no-topology',
     says: /^Driver \S+ is not registered on node \S+node, which was chosen for the claim: its CSINode lists no driver\. Provisioning failed /,
     advises:
-      /run on that node \(see its nodeSelector and tolerations\), or keep the Pod off it, .*: kubectl get csinodes$/,
+      /run on that node \(see its nodeSelector and tolerations\), or give the Pod a nodeSelector .*: kubectl get csinodes$/,
   },
   {
     title: 'a claim for which a node was chosen on which the driver reports no topology',
@@ -1053,7 +1053,7 @@ const chosen: readonly Row[] = [
     laterMs: 12 * minute,
     verdict: 'stuck',
     cause: 'in-progress',
-    says: /which has not started on it in 12 min\. Its leader old-7d9f renews Lease \S+, and there is no Pod of that name there\.$/,
+    says: /which has not started on it in 12 min\. Its leader old-7d9f renews Lease \S+, but namespace \S+ has no Pod old-7d9f\.$/,
     advises: /^See the log of the provisioner, old-7d9f in namespace \S+: .*left over from an earlier installation/,
   },
 ];

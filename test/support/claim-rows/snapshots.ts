@@ -121,7 +121,8 @@ export const snapshots: readonly Row[] = [
     verdict: 'stuck',
     cause: 'deleting',
     says: /because of a snapshot of it: VolumeSnapshot s cannot be taken: its VolumeSnapshotClass gone does not exist\.$/,
-    advises: /^Put right what it lacks, .* or, if nobody needs it: kubectl delete volumesnapshot -n \S+ s$/,
+    advises:
+      /^Fix that, so that the snapshot can be taken; or, if nobody needs it, delete it: kubectl delete volumesnapshot -n \S+ s$/,
     cure: (world) => world.patch({ kind: 'claim', name: 'c' }, { metadata: { finalizers: null } }),
     ends: 'gone',
   },

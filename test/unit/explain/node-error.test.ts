@@ -12,9 +12,13 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'a machine that is full',
       'The maximum number of data disks allowed to be attached to a VM of this size is 4',
-      /^Node n1 has as many disks/,
+      /^Node n1 has as many volumes attached/,
     ],
-    ['EBS and a machine that is full', 'AttachmentLimitExceeded: instance i-1', /^Node n1 has as many disks/],
+    [
+      'EBS and a machine that is full',
+      'AttachmentLimitExceeded: instance i-1',
+      /^Node n1 has as many volumes attached/,
+    ],
     [
       'another zone',
       'InvalidVolume.ZoneMismatch: The volume is not in the same zone',
@@ -24,12 +28,12 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'replicas that are not well',
       'volume pvc-1 is not ready for workloads',
-      /^See the volume at the storage.*can stay$/,
+      /^Check the health of the volume .*its data is still there$/,
     ],
     [
       'a damaged file system',
       "'fsck' found errors on device: UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY",
-      /^The file system is damaged\. First stop the Pod, and have a snapshot/,
+      /^The file system is damaged\. First stop the Pod, and take a snapshot/,
     ],
     [
       'a program that is missing',
@@ -39,7 +43,7 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'an account that is refused',
       'mount error(13): Permission denied',
-      /Secret ns1\/creds \(kubectl get secret creds -n ns1\)$/,
+      /credentials or permissions \(Secret ns1\/creds\)$/,
     ],
     [
       'an export that is refused',
