@@ -146,10 +146,11 @@ export function secretCure(
 
 /** What to do about a value of the class that the driver quotes as wrong; undefined: it quotes none. */
 export function parameterCure(text: string, { storageClass }: ClaimFacts): string | undefined {
-  if (!text.includes('code = InvalidArgument ')) return undefined;
+  const [, said = ''] = /code = InvalidArgument desc = (.*)$/s.exec(text) ?? [];
+  const quotes = said.match(/"[^"]+"|'[^']+'|\([^()]+\)|\[[^[\]]+\]/g)?.map((each) => each.slice(1, -1)) ?? [];
   const parameters = Object.entries(found(storageClass)?.parameters ?? {});
   const quoted = parameters.find(
-    ([key, value]) => !key.startsWith('csi.storage.k8s.io/') && value.length >= minLength && text.includes(value),
+    ([key, value]) => !key.startsWith('csi.storage.k8s.io/') && value.length >= minLength && quotes.includes(value),
   );
   if (quoted === undefined) return undefined;
   const [key, value] = quoted;
