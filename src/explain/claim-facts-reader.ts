@@ -39,7 +39,7 @@ import {
   readNodes,
 } from './pod-facts-reader.ts';
 import { type ProvisionerFacts, readProvisioner, signOfLifeMs } from './provisioner-facts.ts';
-import { type History, provisioningHistory } from './provisioning-events.ts';
+import { type History, provisioningHistory, type Recorded } from './provisioning-events.ts';
 import { readAttributesClass, readSource, readUnready, type SourceFacts } from './source-facts-reader.ts';
 import { needsExisting, readStaticVolumes, type StaticVolumes } from './static-volumes.ts';
 
@@ -227,7 +227,7 @@ async function readFurther(
     isSilent ? readLeaseEvents(serving, reader) : undefined,
     isSilent ? readLeader(serving, reader) : undefined,
     readDriverPod(loggedCall(history, now()), serving, reader),
-    lacksTopology(history) ? readRegistered(node, reader) : undefined,
+    history.failed !== undefined && lacksTopology(history.failed) ? readRegistered(node, reader) : undefined,
   ]);
   return {
     events: about,
@@ -255,9 +255,9 @@ async function readDriverNodes(
   return { nodes: all, csiNodes: registered };
 }
 
-/** Whether the last attempt has failed for want of topology. */
-function lacksTopology({ failed }: History): boolean {
-  return failed?.text.includes('error generating accessibility requirements: ') === true; // it may begin with the class
+/** Whether an attempt has failed for want of topology; its text may begin with the class. */
+export function lacksTopology({ text }: Recorded): boolean {
+  return text.includes('error generating accessibility requirements: ');
 }
 
 /** Where the driver is registered: on the selected node, else on which nodes. */

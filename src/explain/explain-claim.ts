@@ -22,14 +22,7 @@ import {
   checkStaticConsumer,
 } from './causes/fitting-volume.ts';
 import { checkFeatureEnabled, checkGrant } from './causes/grant.ts';
-import {
-  checkAllowedTopologies,
-  checkConsumer,
-  checkConsumerReadable,
-  checkHasConsumer,
-  checkNode,
-  checkRegistered,
-} from './causes/pod.ts';
+import { checkConsumer, checkConsumerReadable, checkHasConsumer } from './causes/pod.ts';
 import { checkPopulator } from './causes/populator.ts';
 import {
   checkElectionWaits,
@@ -42,6 +35,7 @@ import {
 } from './causes/provisioner-state.ts';
 import { checkOwners } from './causes/refusal.ts';
 import { checkSourceExists, checkSourceReady } from './causes/source.ts';
+import { checkAllowedTopologies, checkNode, checkRegistered } from './causes/chosen-node.ts';
 import { type ClaimName, followed } from './chain.ts';
 import { type ClaimFacts, type ClaimReadOptions, readBoundFacts, readClaimFacts } from './claim-facts-reader.ts';
 import { found } from './cluster-reader.ts';

@@ -3,6 +3,7 @@ import type { PersistentVolumeClaim } from '../provision/objects.ts';
 import type { ClusterNode, Pod } from './cluster-objects.ts';
 import { found, type Reading } from './cluster-reader.ts';
 import { barrierOf, isForNode } from './node-labels.ts';
+import { lowerFirst } from './texts.ts';
 
 /** Why the scheduler cannot place a Pod; undefined where it has not said so. */
 export function refusalOf({ status }: Pod): string | undefined {
@@ -105,14 +106,15 @@ const candidateCures: readonly NodeCure[] = [
 ];
 
 const otherNode = /node affinity\/selector|match node selector|requested node name/;
-const cordoned = /were unschedulable/;
+const cordoned = 'were unschedulable';
+const tainted = 'taint';
 
 const otherNodeCure: NodeCure = {
   reason: otherNode,
   cure: 'Correct nodeSelector or affinity of the Pod, or label a node as they ask: kubectl get nodes --show-labels',
 };
 const cordonedCure: NodeCure = {
-  reason: cordoned,
+  reason: new RegExp(cordoned),
   cure: 'Let Pods run on a node that is cordoned: kubectl uncordon NODE',
 };
 /** The last: nodes of the control plane have taints in nearly every cluster. */
@@ -122,10 +124,8 @@ const generalCure = 'Make a node fit the Pod, as the message says';
 
 /** Whether only the nodes show which of the reasons matters: of a node that is cordoned or tainted the others are not asked. */
 export function needsNodes(refusal: string): boolean {
-  return (
-    (otherNode.test(refusal) || refusal.includes(spread)) &&
-    (refusal.includes('were unschedulable') || refusal.includes('taint'))
-  );
+  const isVague = refusal.includes(cordoned) || refusal.includes(tainted);
+  return isVague && (otherNode.test(refusal) || refusal.includes(spread));
 }
 
 /**
@@ -136,24 +136,19 @@ export function needsNodes(refusal: string): boolean {
  */
 export function schedulingCure(
   refusal: string,
-  known: { pod: Pod; nodes: Reading<ClusterNode[]> | undefined },
+  { pod, nodes }: { pod: Pod; nodes: Reading<ClusterNode[]> | undefined },
 ): string {
   if (refusal.includes('no nodes available')) return 'Add a node: kubectl get nodes';
   const reasons = nodeReasons(refusal);
   const candidate = mostFrequent(candidateCures, reasons);
   if (candidate !== undefined && !refusal.includes(spread)) return candidate;
-  const own = found(known.nodes)?.filter((node) => isForNode(known.pod, node)) ?? [];
-  const barrier = needsNodes(refusal) ? own.map((node) => barrierOf(node, known.pod)).find(Boolean) : undefined;
-  if (candidate !== undefined)
-    return barrier === undefined
-      ? candidate
-      : `${candidate}. Or: ${barrier.cure.charAt(0).toLowerCase()}${barrier.cure.slice(1)}`;
-  if (barrier !== undefined) return barrier.cure;
-  const isElsewhere = known.nodes?.kind === 'found' && own.length === 0 && needsNodes(refusal);
-  if (isElsewhere) return otherNodeCure.cure;
-  return (
-    mostFrequent([otherNodeCure, cordonedCure], reasons) ?? (refusal.includes('taint') ? taintedCure : generalCure)
-  );
+  const own = needsNodes(refusal) ? found(nodes)?.filter((node) => isForNode(pod, node)) : undefined;
+  const barrier = own?.map((node) => barrierOf(node, pod)?.cure).find((each) => each !== undefined);
+  if (candidate !== undefined) return barrier === undefined ? candidate : `${candidate}. Or: ${lowerFirst(barrier)}`;
+  if (barrier !== undefined) return barrier;
+  if (own?.length === 0) return otherNodeCure.cure;
+  const first = mostFrequent([otherNodeCure, cordonedCure], reasons);
+  return first ?? (refusal.includes(tainted) ? taintedCure : generalCure);
 }
 
 function mostFrequent(

@@ -62,5 +62,10 @@ export function cureText(
 
 /** What to do about something that usually passes by itself. All without full stops. */
 export function lasting(now: string, later: string): string {
-  return `${now}. If it lasts: ${later.charAt(0).toLowerCase()}${later.slice(1)}`;
+  return `${now}. If it lasts: ${lowerFirst(later)}`;
+}
+
+/** A sentence that goes on after a colon. */
+export function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { nextSlice, sliceSpent } from '../../base/event-loop.ts';
 import { gauge, type MetricRegistry } from '../../base/metrics.ts';
 import type { Cause } from '../../explain/causes/cause.ts';
-import { deletionMeaning } from '../../explain/causes/volume-deletion.ts';
+import { deletionMeaning } from '../../explain/causes/failed-deletion.ts';
 import type { ClaimProgress, ClaimStep, ReleasedVolume, ReleaseStep } from '../../provision/object-progress.ts';
 import type { ControllerStatus } from '../../provision/controller-status.ts';
 

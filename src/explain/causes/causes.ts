@@ -20,9 +20,10 @@ import {
 } from './failure.ts';
 import { selector } from './fitting-volume.ts';
 import { featureDisabled, grantMissing } from './grant.ts';
-import { noCapacity, noTopology, selectedNodeGone } from './pod.ts';
+import { noCapacity } from './pod.ts';
 import { inProgress, noProvisioner, notHandedOver, provisionerAway } from './provisioner-state.ts';
 import { sourceMissing, sourceNotReady } from './source.ts';
+import { noTopology, selectedNodeGone } from './chosen-node.ts';
 
 /** Those that show in texts. */
 const definitions: readonly CauseDefinition[] = [

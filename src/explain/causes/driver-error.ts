@@ -51,7 +51,8 @@ const credentialWords = [
   String.raw`\bunauthorized\b`,
 ];
 
-const unreachableWords = [
+/** What networks say of a host that is not reached. */
+export const networkWords = [
   'no such host',
   'connection refused',
   'connection reset',
@@ -59,7 +60,6 @@ const unreachableWords = [
   'i/o timeout',
   'no route to host',
   'network is unreachable',
-  'x509: ',
 ];
 
 /** The storage has nothing for what is asked, however much room there is. */
@@ -96,7 +96,7 @@ export const vagueErrors: readonly TextPattern[] = [
     cure: 'The storage does not accept the credentials of the driver: renew them, in its Secret or in its configuration, and restart its Pod if it reads them only once',
     log: true,
   },
-  { pattern: vagueError(unreachableWords), cure: unreachableCure, log: true },
+  { pattern: vagueError([...networkWords, 'x509: ']), cure: unreachableCure, log: true },
   {
     pattern: vagueError(misfitWords),
     cure: 'No storage that the driver knows fits what the class asks for, such as its policy, pool or tags: correct the class (delete it and create it again), or the storage so that it fits',

@@ -224,41 +224,31 @@ export function checkStaticConsumer(facts: ClaimFacts): Finding | undefined {
   const who = `Pod ${refused.metadata.name} uses the claim, and its class provisions no volumes`;
   const near = nearVolume(claim, volumes);
   if (near === undefined || near.lacks.length > 0) return staticOnly(`${who}.`, facts);
-  return awayHolding(who, facts) ?? elsewhereHolding(who, refused, facts);
+  return awayHolding(who, refused, facts);
 }
 
-/** Volumes that fit, on nodes that the Pod may not use; undefined where it may use one of these. */
-function elsewhereHolding(who: string, pod: Pod, { claim, staticVolumes }: ClaimFacts): Finding | undefined {
-  const hosts = found(staticVolumes?.hosts) ?? [];
-  const fitting = (found(staticVolumes?.volumes) ?? []).filter((each) => differences(claim, each).length === 0);
+/** Volumes that fit, all on nodes that do not exist, or that the Pod may not use; undefined where it may use one. */
+function awayHolding(who: string, pod: Pod, { claim, staticVolumes }: ClaimFacts): Finding | undefined {
+  const { volumes, hosts } = staticVolumes ?? {};
+  const fitting = (found(volumes) ?? []).filter((each) => differences(claim, each).length === 0);
   const [first] = fitting;
   if (first === undefined || fitting.some((each) => hostsOf(each).length === 0)) return undefined;
-  if (hosts.length === 0 || hosts.some((node) => isForNode(pod, node))) return undefined;
+  if (hosts?.kind !== 'found' || hosts.value.some((node) => isForNode(pod, node))) return undefined;
   const { name } = first.metadata;
-  return {
-    state: 'stuck',
-    cause: 'static-class',
-    message: `${who}. PersistentVolume ${name} fits, but is only usable on node ${hostsOf(first).join(', ')}, which the Pod's nodeSelector or affinity excludes${fitting.length === 1 ? '' : `; so are ${fitting.length - 1} more, on nodes that it excludes as well`}.`,
-    cure: 'Let the Pod run on that node (its nodeSelector and affinity), or create a PersistentVolume on a node that it may use',
-  };
-}
-
-/** Volumes that fit, on nodes that do not exist; undefined where one of the nodes does. */
-function awayHolding(who: string, { claim, staticVolumes }: ClaimFacts): Finding | undefined {
-  const { volumes, hosts } = staticVolumes ?? {};
-  if (hosts?.kind !== 'found' || hosts.value.length > 0) return undefined;
-  const fitting = (found(volumes) ?? []).filter((each) => differences(claim, each).length === 0);
-  if (fitting.some((each) => hostsOf(each).length === 0)) return undefined;
-  const [first] = fitting;
-  if (first === undefined) return undefined;
-  const { name } = first.metadata;
-  const more = fitting.length === 1 ? '' : `, and so are ${fitting.length - 1} others`;
-  return {
-    state: 'stuck',
-    cause: 'static-class',
-    message: `${who}. PersistentVolume ${name} fits, but is only usable on node ${hostsOf(first).join(', ')}, which does not exist${more}.`,
-    cure: `Bring the node back under that name. If it is gone for good, so is a local volume: create a PersistentVolume on another node, and delete this one: kubectl delete pv ${name}`,
-  };
+  const others = fitting.length - 1;
+  const base = `${who}. PersistentVolume ${name} fits, but is only usable on node ${hostsOf(first).join(', ')}, which`;
+  const held = { state: 'stuck', cause: 'static-class' } as const;
+  return hosts.value.length > 0
+    ? {
+        ...held,
+        message: `${base} the Pod's nodeSelector or affinity excludes${others === 0 ? '' : `; so are ${others} more, on nodes that it excludes as well`}.`,
+        cure: 'Let the Pod run on that node (its nodeSelector and affinity), or create a PersistentVolume on a node that it may use',
+      }
+    : {
+        ...held,
+        message: `${base} does not exist${others === 0 ? '' : `, and so are ${others} others`}.`,
+        cure: `Bring the node back under that name. If it is gone for good, so is a local volume: create a PersistentVolume on another node, and delete this one: kubectl delete pv ${name}`,
+      };
 }
 
 const selectorCure = 'Recreate the claim without spec.selector, or create a PersistentVolume that fits it';
@@ -288,8 +278,8 @@ function restoredByVelero({ claim, nowMs }: ClaimFacts): Finding {
 
 export function checkSelector(facts: ClaimFacts): Finding | undefined {
   if (facts.claim.spec.selector === undefined) return undefined;
-  const { matchLabels = {} }: { matchLabels?: Record<string, string> } = facts.claim.spec.selector;
-  if (veleroKey in matchLabels) return restoredByVelero(facts);
+  const { matchLabels }: { matchLabels?: Record<string, string> | null } = facts.claim.spec.selector;
+  if (matchLabels?.[veleroKey] !== undefined) return restoredByVelero(facts);
   const base = 'The claim has a selector, so no volume is provisioned for it, and it waits for an existing one';
   return (
     nearHolding('selector', base, facts) ?? {

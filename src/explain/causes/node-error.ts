@@ -1,6 +1,7 @@
 /** What it means that a volume cannot be attached to a node or mounted there, by the words of drivers, kubelets and mount programs. */
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { lasting } from '../texts.ts';
+import { networkWords } from './driver-error.ts';
 
 /** Where it failed, and for which volume. */
 interface NodeError {
@@ -82,8 +83,7 @@ const cures: readonly NodeErrorCure[] = [
       'The storage does not have what the message names, such as a path or a share: create it there, or correct the PersistentVolume',
   },
   {
-    pattern:
-      /connection (?:refused|timed out|reset)|i\/o timeout|no route to host|no such host|network is unreachable|(?:iscsi|login|mount).*time(?:d )?out/is,
+    pattern: new RegExp([...networkWords, '(?:iscsi|login|mount).*time(?:d )?out'].join('|'), 'is'),
     cure: ({ node }) =>
       `Node ${node} does not reach the storage: check the address, DNS, network policies and firewalls`,
   },

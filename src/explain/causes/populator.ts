@@ -1,6 +1,7 @@
 /** A data source that a volume populator fills in (kubernetes-csi/lib-volume-populator, volume-data-source-validator). */
 import { nearestName } from '../../base/near-name.ts';
 import { shortValue } from '../../base/short-value.ts';
+import { requestedProvisioner } from '../../provision/claim-fields.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import type { ClusterEvent } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
@@ -26,11 +27,7 @@ const workFinalizer = '/populate-target-protection';
 export function checkPopulator(facts: ClaimFacts): Finding | undefined {
   const { claim, source, nowMs } = facts;
   if (source === undefined || isClaim(source) || isSnapshot(source)) return undefined;
-  const others = [
-    binder,
-    'default-scheduler',
-    claim.metadata.annotations?.['volume.kubernetes.io/storage-provisioner'],
-  ];
+  const others = [binder, 'default-scheduler', requestedProvisioner(claim)];
   const own = (found(facts.events) ?? []).filter(
     (event) =>
       populatorReasons.test(event.reason ?? '') ||

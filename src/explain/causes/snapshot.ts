@@ -11,7 +11,7 @@ import type { Snapshot, SnapshotContent } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Link } from '../explanation.ts';
 import { contentName } from '../source-facts-reader.ts';
-import { durationText, lastChangeMs, quotedError } from '../texts.ts';
+import { durationText, lastChangeMs, lowerFirst, quotedError } from '../texts.ts';
 
 /** Why a source cannot be used, after its name. */
 export interface SourceProblem {
@@ -67,7 +67,7 @@ function misfit(snapshot: Snapshot, facts: ClaimFacts): SourceProblem | undefine
     return {
       state: 'stuck',
       text: `is ready, and its VolumeSnapshotContent ${contentName(snapshot)}, which names the storage, does not exist any more`,
-      cure: `If the storage still has the snapshot, create that VolumeSnapshotContent again, with its snapshotHandle, and the claim goes on. Otherwise: ${otherSourceCure.charAt(0).toLowerCase()}${otherSourceCure.slice(1)}`,
+      cure: `If the storage still has the snapshot, create that VolumeSnapshotContent again, with its snapshotHandle, and the claim goes on. Otherwise: ${lowerFirst(otherSourceCure)}`,
     };
   }
   const driver = provisionerOf(claim, found(storageClass));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { failureMeaning } from '../../../src/explain/causes/causes.ts';
-import { deletionMeaning } from '../../../src/explain/causes/volume-deletion.ts';
+import { deletionMeaning } from '../../../src/explain/causes/failed-deletion.ts';
 import type { ClaimFacts } from '../../../src/explain/claim-facts-reader.ts';
 import { cureText } from '../../../src/explain/texts.ts';
 

@@ -1,0 +1,132 @@
+/** A failed attempt to delete the storage of a volume: what the driver or the API server says, and what else needs the storage. */
+import { nameList } from '../../base/name-list.ts';
+import { shellCommand } from '../../base/shell-word.ts';
+import { found } from '../cluster-reader.ts';
+import { driverLogText } from '../driver-log.ts';
+import type { Holding } from '../explanation.ts';
+import { failuresText, type Recorded } from '../provisioning-events.ts';
+import { cureText, type LastingCure, quotedError } from '../texts.ts';
+import { stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
+import type { Cause, TextPattern } from './cause.ts';
+import { vagueErrors } from './driver-error.ts';
+import { requestMeaning } from './failure.ts';
+
+/** Snapshots in a message: more are counted. */
+const maxNamed = 5;
+/** A deletion that takes longer needs somebody, in milliseconds. */
+const unfinishedMs = 10 * 60_000;
+
+/** What holds a volume whose deletion has failed. */
+export function failedDeletion(failed: Recorded, facts: VolumeFacts): Holding {
+  const { volume, secret, nowMs, driverPod } = facts;
+  const { cause, ...lasting } = deletionMeaning(failed.text, failed.cause);
+  const error = quotedError(failed.text);
+  const message = `Its deletion ${failuresText(failed, nowMs)}; it will be retried. Last error: ${error}`;
+  const bySnapshots = snapshotsText(facts);
+  if (cause === 'delete-error' && bySnapshots !== undefined) {
+    return {
+      state: 'stuck',
+      cause,
+      cure: bySnapshots.cure,
+      message: `${bySnapshots.text} Its deletion ${failuresText(failed, nowMs)}; it will be retried. Last error: ${error}`,
+    };
+  }
+  const goesOn = lasting.late !== undefined && nowMs - failed.sinceMs < unfinishedMs;
+  const isUnattached = found(facts.attachments)?.length === 0 && /\bin use\b|still attached/i.test(failed.text);
+  const cure =
+    isUnattached && cause === 'delete-error'
+      ? 'No VolumeAttachment names the volume, but the storage reports it as in use: find out there which machine, snapshot or clone uses it, and detach or delete that'
+      : cureText(lasting, { isLate: !goesOn, log: driverLogText(driverPod) });
+  if (secret === undefined || cause !== 'delete-error' || goesOn) {
+    return { state: goesOn ? 'waiting' : 'stuck', cause, cure, message };
+  }
+  const { reference, reading } = secret;
+  const name = `${reference.namespace}/${reference.name}`;
+  if (reading.kind === 'missing') {
+    return {
+      ...{ state: 'stuck', cause: 'secret-missing' },
+      message: `Secret ${name}, with which the driver is to delete the storage, does not exist, and the deletion ${failuresText(failed, nowMs)}. Last error: ${error}`,
+      cure: `Create the Secret again, also its namespace if that is gone; or name another one with the same content: ${secretCommand(volume)}`,
+    };
+  }
+  const seen = reading.kind === 'found' ? 'exists' : 'may have gone with its namespace';
+  return {
+    state: 'stuck',
+    cause,
+    message,
+    cure: `The driver gets Secret ${name}, which ${seen}. ${cure}`,
+  };
+}
+
+/** Which snapshots there are of the volume, and how they go; read where the driver says that it is needed. */
+function snapshotsText({ taken }: VolumeFacts): { text: string; cure: string } | undefined {
+  const contents = found(taken) ?? [];
+  const [first] = contents;
+  if (first === undefined) return undefined;
+  const names = contents.map(({ metadata, spec }) => {
+    const { namespace = '', name = '' } = spec?.volumeSnapshotRef ?? {};
+    return `${namespace}/${name} (VolumeSnapshotContent ${metadata.name})`;
+  });
+  const kept = contents.filter(({ spec }) => spec?.deletionPolicy === 'Retain').map(({ metadata }) => metadata.name);
+  const { namespace = '', name = '' } = first.spec?.volumeSnapshotRef ?? {};
+  const command = shellCommand(['kubectl', 'delete', 'volumesnapshot', '-n', namespace, name]) ?? '';
+  return {
+    text: `The driver keeps the volume, of which there ${contents.length === 1 ? 'is a snapshot' : 'are snapshots'}: ${nameList(names, maxNamed)}.`,
+    cure: `As long as somebody needs ${contents.length === 1 ? 'it' : 'them'}, nothing: snapshots are often backups. Otherwise delete ${contents.length === 1 ? 'it' : 'each of them'}, and the volume is deleted then${kept.length === 0 ? '' : ` (deletionPolicy Retain keeps the snapshot at the storage: set it to Delete first in ${nameList(kept, maxNamed)}; where the VolumeSnapshot is gone, delete its VolumeSnapshotContent)`}: ${command}`,
+  };
+}
+
+function secretCommand({ metadata: { name } }: VolumeFacts['volume']): string {
+  const key = 'volume.kubernetes.io/provisioner-deletion-secret';
+  return `kubectl annotate pv ${name} --overwrite ${key}-namespace=NAMESPACE ${key}-name=NAME`;
+}
+
+/** What a failed attempt to delete the storage means. @param recorded - its cause, as the provisioner has noted it. */
+export function deletionMeaning(text: string, recorded: string | undefined): LastingCure & { cause: Cause } {
+  const request = requestMeaning(text, { recorded });
+  if (request !== undefined) return { cause: request.cause, cure: request.cure };
+  const { cure = '', late, log } = deletionCures.find(({ pattern }) => pattern.test(text)) ?? {};
+  return { cause: 'delete-error', cure, late, log };
+}
+
+/** By what the driver or the provisioner says of a deletion (CSI specification, "DeleteVolume Errors" and "Error Scheme"). */
+const deletionCures: readonly TextPattern[] = [
+  {
+    pattern: stillNeeded,
+    cure: 'The storage is still in use. See what hangs on it, such as snapshots and clones of the volume, or its last user, and delete that if nobody needs it',
+  },
+  {
+    pattern: /code = NotFound /,
+    cure: 'The driver does not find what the deletion needs, such as an account or a pool. If the storage is certainly gone, set the reclaim policy to Retain and delete the PersistentVolume',
+    log: true,
+  },
+  {
+    pattern: /code = (Unauthenticated|PermissionDenied) /,
+    cure: "Check the credentials and permissions with which the driver uses the storage: in its Secret, or in the driver's own configuration",
+  },
+  {
+    pattern: /code = InvalidArgument /,
+    cure: 'The driver does not understand the volume: compare spec.csi.volumeHandle with what it expects, and see whether it needs a Secret',
+  },
+  {
+    pattern: /code = Unavailable /,
+    cure: "Check that the driver's container runs beside the sidecar",
+    log: true,
+  },
+  {
+    pattern: /code = (DeadlineExceeded|Aborted|Canceled) /,
+    cure: 'Nothing yet: the driver may still be deleting it, and is called again',
+    late: 'The storage does not respond to the driver in time, or an earlier call hangs in the driver: see why, and then restart its Pod',
+    log: true,
+  },
+  {
+    pattern: /code = Unimplemented |does not support /,
+    cure: 'The driver cannot delete volumes: set the reclaim policy to Retain, then delete the storage and the PersistentVolume by hand',
+  },
+  {
+    pattern: /^failed to get secretreference for volume /,
+    cure: 'Correct the secret parameters of the class: delete it and create it again; or name the Secret in the annotations volume.kubernetes.io/provisioner-deletion-secret-name and -namespace of the volume',
+  },
+  ...vagueErrors,
+  { pattern: /(?:)/, cure: '', log: true },
+];
