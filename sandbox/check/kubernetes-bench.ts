@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxClient, SandboxObject } from '../api/client.ts';
-import { type ClusterOptions, type LocalCluster, startCluster } from '../cluster/cluster.ts';
+import { type ClusterOptions, startCluster } from '../cluster/cluster.ts';
 import { type Claim, type Node, resources, type Volume } from '../control-plane/objects.ts';
 import { matchesNodeSelector } from '../control-plane/selectors.ts';
 import type { BenchOptions } from './bench-options.ts';
@@ -61,21 +61,28 @@ export class KubernetesBench implements AsyncDisposable {
   /** Lines of the proxy about faults. */
   readonly faults: string[];
   readonly #bench: DriverUnderCheck;
-  readonly #cluster: LocalCluster;
+  readonly #resources: AsyncDisposableStack;
   readonly #faultFile: string;
   readonly #signal: AbortSignal;
 
   private constructor(
     bench: DriverUnderCheck,
-    parts: { cluster: LocalCluster; faultFile: string; faults: string[]; nodes: string[]; signal: AbortSignal },
+    parts: {
+      client: SandboxClient;
+      faultFile: string;
+      faults: string[];
+      nodes: string[];
+      signal: AbortSignal;
+      resources: AsyncDisposableStack;
+    },
   ) {
     this.#bench = bench;
     this.#signal = parts.signal;
-    this.#cluster = parts.cluster;
+    this.#resources = parts.resources;
     this.#faultFile = parts.faultFile;
     this.faults = parts.faults;
     this.nodes = parts.nodes;
-    this.client = parts.cluster.client;
+    this.client = parts.client;
   }
 
   /** @throws when the sandbox cannot be started with this driver; nothing is left running then. */
@@ -83,37 +90,40 @@ export class KubernetesBench implements AsyncDisposable {
     bench: DriverUnderCheck,
     { logFolder, waitMs, signal, perNode, observe }: KubernetesBenchOptions,
   ): Promise<KubernetesBench> {
+    await using resources = new AsyncDisposableStack();
     const folder = await mkdtemp(path.join(tmpdir(), 'check-'));
+    resources.defer(() => rm(folder, { recursive: true, force: true }));
     const faultFile = path.join(folder, 'faults');
     const faults: string[] = [];
     const nodes = perNode?.map(({ node }) => ({ name: node, segments: {} })) ?? centralNodes(bench.options);
-    const cluster = await startCluster({
-      driverSocket: perNode?.[0]?.socketPath ?? bench.options.socketPath,
-      nodes,
-      ...(perNode && { nodeSockets: perNode, nodeDeployment: true }),
-      sidecarFlags: [...sidecarFlags(bench), ...(perNode === undefined ? centralFlags(bench) : perNodeFlags)],
-      sidecarEnv: { POD_NAME: 'check' },
-      faultFile,
-      waitMs,
-      observe,
-      signal,
-      report: (text) => void faults.push(text),
-      ...(logFolder !== undefined && { logFolder }),
-    });
-    const started = new KubernetesBench(bench, {
-      cluster,
+    const cluster = resources.use(
+      await startCluster({
+        driverSocket: perNode?.[0]?.socketPath ?? bench.options.socketPath,
+        nodes,
+        ...(perNode && { nodeSockets: perNode, nodeDeployment: true }),
+        sidecarFlags: [...sidecarFlags(bench), ...(perNode === undefined ? centralFlags(bench) : perNodeFlags)],
+        sidecarEnv: { POD_NAME: 'check' },
+        faultFile,
+        waitMs,
+        observe,
+        signal,
+        report: (text) => void faults.push(text),
+        ...(logFolder !== undefined && { logFolder }),
+      }),
+    );
+    makeClasses(cluster.client, bench.options, cluster.driver.name);
+    return new KubernetesBench(bench, {
+      client: cluster.client,
       faultFile,
       faults,
       nodes: nodes.map(({ name }) => name),
       signal,
+      resources: resources.move(),
     });
-    makeClasses(started.client, bench.options, cluster.driver.name);
-    return started;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#cluster[Symbol.asyncDispose]();
-    await rm(path.dirname(this.#faultFile), { recursive: true, force: true });
+    await this.#resources.disposeAsync();
   }
 
   /** What goes wrong from now on between the sidecar and the driver, such as `CreateVolume:drop:1`; nothing without. */

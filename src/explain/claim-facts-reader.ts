@@ -106,7 +106,7 @@ export function provisionerOf(claim: PersistentVolumeClaim, storageClass: Storag
 }
 
 /**
- * Reads the surroundings of a claim that is not bound, or that is being deleted. At most 16 requests, and one for each
+ * Reads the surroundings of a claim that is not bound, or that is being deleted. At most 17 requests, and one for each
  * further 2,000 nodes, CSIStorageCapacities, or Pods of the namespace: those that have not started or, for a claim that is
  * being deleted, have a node.
  */
