@@ -158,8 +158,9 @@ export class RewindCheck implements Disposable {
     return this.#isSettled ? silentMs : Math.max(this.#compareAtMs - this.#clock.monotonicMs(), 0);
   }
 
-  /** The watch has had an event or bookmark: nothing is compared any more. */
+  /** The watch has had an event or bookmark: nothing is compared any more. Cheap to repeat, as each event does. */
   confirm(): void {
+    if (this.#isSettled) return;
     this.#isSettled = true;
     this.#ended.abort();
   }
