@@ -29,6 +29,8 @@ export interface ConnectionFlags {
 export interface ConnectionOptions {
   /** The exit code when there is no usable configuration. */
   failureCode: number;
+  /** As of `connect`. */
+  maxConnections?: number;
   /** Called after each request. */
   onRequest?: (observation: RequestObservation) => void;
 }
@@ -49,7 +51,7 @@ export interface ClusterConnection {
 export function connectCluster(
   call: Pick<SubcommandCall, 'environment' | 'stderr'>,
   { kubeconfig, context, master }: ConnectionFlags,
-  { failureCode, onRequest }: ConnectionOptions,
+  { failureCode, maxConnections, onRequest }: ConnectionOptions,
 ): ClusterConnection {
   const { environment } = call;
   const usual = master === undefined ? usualKubeconfig(environment) : undefined;
@@ -59,6 +61,7 @@ export function connectCluster(
       namespace: contextNamespace(source) ?? 'default',
       transport: connect({
         ...source,
+        maxConnections,
         onRequest,
         onPause: pauseNotice(call, systemClock),
         userAgent: `csi-provisioner/${version} (${os.platform()}/${os.arch()})`,

@@ -21,6 +21,8 @@ export interface ConnectOptions {
   master?: string | undefined;
   /** Client-side limit: requests per second, and the burst. Default: none. Watches do not count. */
   rateLimit?: { perSecond: number; burst: number } | undefined;
+  /** Max connections for single requests; further requests wait for one. Default: no limit. Lists that are streamed, and watches, do not count. */
+  maxConnections?: number | undefined;
   /** The header `User-Agent`. Default `csi-provisioner-library (OS/ARCH)`. */
   userAgent?: string | undefined;
   /** Called after each request, also a failed one. */
@@ -43,7 +45,8 @@ export interface ConnectOptions {
  * @throws {KubeConfigError} when nothing usable is found, or a file of it cannot be read.
  */
 export function connect(options: ConnectOptions): Transport {
-  const { environment, context, master, rateLimit, logger = warningLogger, clock = systemClock } = options;
+  const { environment, context, master, rateLimit, maxConnections, logger = warningLogger } = options;
+  const { clock = systemClock } = options;
   const kubeconfig = options.kubeconfig ?? listedFiles(environment['KUBECONFIG']);
   return new Transport({
     credentials: new Credentials({
@@ -53,6 +56,7 @@ export function connect(options: ConnectOptions): Transport {
     }),
     userAgent: options.userAgent ?? `csi-provisioner-library (${os.platform()}/${os.arch()})`,
     rateLimit: rateLimit && new TokenBucket({ qps: rateLimit.perSecond, burst: rateLimit.burst, clock }),
+    maxConnections,
     onRequest: options.onRequest,
     onPause: options.onPause,
     clock,
