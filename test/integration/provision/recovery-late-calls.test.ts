@@ -5,7 +5,7 @@ import { noRecords } from '../../../src/provision/intent-journal/intent-journal.
 import { ProvisionError } from '../../../src/provision/provisioner.ts';
 import { lateMs, leftRecord, maxCallMs, type RecoveryScene, recoveryScene } from './recovery-scene.ts';
 import { resource } from './rig.ts';
-import { lateAnswer, unclear } from './scripted-backend.ts';
+import { lateAnswer, noRoom, unclear } from './scripted-backend.ts';
 
 /** The claim was deleted after an attempt without a clear result, and its storage is not known: it is looked for when that call has ended. */
 async function waiting(): Promise<RecoveryScene> {
@@ -248,6 +248,26 @@ describe('a volume that no claim wants while a call may still make it', () => {
     await scene.undone();
     assert.deepEqual([backend.deleted, seen.revoked], [[], 0]);
     assert.equal(rig.log.filter(({ message }) => message.startsWith('Deleted the storage')).length, 0);
+  });
+
+  test('is closed without a deletion when the backend has no room for it twice: it would return one that is there', async () => {
+    const scene = await waiting();
+    await using _rig = scene.rig;
+    const { backend, seen } = scene;
+    backend.storage.clear();
+    backend.otherwiseRevoke = noRoom('finished');
+    await scene.undone();
+    assert.equal(backend.revokes.length, 2);
+    assert.deepEqual([backend.deleted, seen.reported], [[], []]);
+  });
+
+  test('is looked for again when the backend had no room for it once', async () => {
+    const scene = await waiting();
+    await using _rig = scene.rig;
+    const { backend, handle, seen } = scene;
+    backend.revokeSteps.push(noRoom('finished'));
+    await scene.undone();
+    assert.deepEqual([backend.deleted, seen.reported], [[handle], []]);
   });
 
   test('is looked for once more when that call has ended if it certainly did not exist before', async () => {
