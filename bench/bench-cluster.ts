@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../src/base/clock.ts';
@@ -17,6 +18,7 @@ import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
 import { showing } from '../scripts/terminal-progress.ts';
 import { startSandbox } from '../test/support/sandbox-cluster.ts';
 import { putObjects, type StoredObject } from './etcd-objects.ts';
+import { slowed } from './slow-link.ts';
 
 /** As `npm run build` makes it. */
 export const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
@@ -47,16 +49,23 @@ export interface BenchCluster extends AsyncDisposable {
   requests(fromMs: number, toMs: number): Promise<Map<string, number> | undefined>;
 }
 
-/** Starts the real control plane, or the sandbox. */
-export async function startBenchCluster(target: 'kubernetes' | 'sandbox'): Promise<BenchCluster> {
+/**
+ * Starts the real control plane, or the sandbox.
+ *
+ * @param options.latencyMs - how much later the requests of the sidecar arrive, and their responses, in milliseconds. Default 0.
+ */
+export async function startBenchCluster(
+  target: 'kubernetes' | 'sandbox',
+  { latencyMs = 0 }: { latencyMs?: number } = {},
+): Promise<BenchCluster> {
   if (target === 'kubernetes') await findPrograms(); // compiles them the first time, with a progress line of its own
   return await showing(
     () => `starting ${target === 'kubernetes' ? 'the control plane' : 'the sandbox'}`,
-    () => openCluster(target),
+    () => openCluster(target, latencyMs),
   );
 }
 
-async function openCluster(target: 'kubernetes' | 'sandbox'): Promise<BenchCluster> {
+async function openCluster(target: 'kubernetes' | 'sandbox', latencyMs: number): Promise<BenchCluster> {
   await using cleanup = new AsyncDisposableStack();
   let [auditLogFile, etcdUrl]: (string | undefined)[] = [];
   let cluster;
@@ -100,10 +109,19 @@ async function openCluster(target: 'kubernetes' | 'sandbox'): Promise<BenchClust
     await Promise.all(running);
   });
   await Promise.all([claims.synced, volumes.synced]);
+  let sidecarKubeconfig = await cluster.sidecarKubeconfig();
+  if (latencyMs > 0) {
+    const folder = await mkdtemp(path.join(tmpdir(), 'bench-link-'));
+    cleanup.defer(() => removeFolder(folder));
+    const copy = path.join(folder, 'kubeconfig');
+    cleanup.use(await slowed(sidecarKubeconfig, { copy, delayMs: latencyMs }));
+    sidecarKubeconfig = copy;
+  }
   const owned = cleanup.move();
+  const place = cluster.name === 'sandbox' ? 'the sandbox' : 'a real control plane';
   return {
-    name: cluster.name === 'sandbox' ? 'the sandbox' : 'a real control plane',
-    sidecarKubeconfig: await cluster.sidecarKubeconfig(),
+    name: latencyMs > 0 ? `${place}, ${latencyMs} ms away` : place,
+    sidecarKubeconfig,
     client: new KubeClient({ transport, fieldManager: 'bench' }),
     boundClaims,
     volumeNames,

@@ -31,6 +31,8 @@ const values = scriptCommand('npm run bench --', 'What provisioning and deleting
     `another sidecar, run the same way on the same cluster and driver; ratios are printed; ${goHelp}`,
   )
   .option('--turns <N>', 'with a peer: runs of each that count, in alternating order', wholeNumber(3), 3)
+  .option('--driver-ms <N>', 'how long the driver takes for a volume, in milliseconds', wholeNumber(0), 0)
+  .option('--latency-ms <N>', 'how far the API server is from the sidecar: one way, in milliseconds', wholeNumber(0), 0)
   .option('--peer-flags <F>', 'further flags for the peer, such as a raised client-side rate limit', '')
   .parse()
   .opts<{
@@ -40,8 +42,10 @@ const values = scriptCommand('npm run bench --', 'What provisioning and deleting
     peer?: string;
     turns: number;
     peerFlags: string;
+    driverMs: number;
+    latencyMs: number;
   }>();
-const { claims: claimCount, target, turns, program = bundled } = values;
+const { claims: claimCount, target, turns, program = bundled, driverMs, latencyMs } = values;
 
 const counts = { claimCount, fewerCount: Math.max(1, Math.floor(claimCount / 4)) };
 const driverName = 'bench.csi.example.com';
@@ -49,13 +53,15 @@ const className = 'bench';
 
 async function main(): Promise<void> {
   const peer = await otherSidecar(values.peer);
-  await using cluster = await startBenchCluster(target);
+  await using cluster = await startBenchCluster(target, { latencyMs });
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
   const driver = await startDriver({ driverName, folder });
   try {
     await createClass(cluster, className, driverName);
+    if (driverMs > 0) await driver.setFaults([{ method: 'CreateVolume', delayMs: driverMs }]);
+    const pace = driverMs > 0 ? ` that takes ${driverMs} ms for a volume` : '';
     console.log(
-      `${claimCount} claims on ${cluster.name}, hostpath driver, ${cpus().length} CPUs, Node ${process.version}`,
+      `${claimCount} claims on ${cluster.name}, hostpath driver${pace}, ${cpus().length} CPUs, Node ${process.version}`,
     );
     const options: LoadOptions = { cluster, driver, className, ...counts };
     const ours = await measureAll(options, peer);
