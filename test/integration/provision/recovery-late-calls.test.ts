@@ -335,6 +335,34 @@ describe('a volume that no claim wants while a call may still make it', () => {
     });
   }
 
+  test('is given back at once to its claim, if that wants it again while it is looked for', async () => {
+    const scene = await recoveryScene();
+    await using rig = scene.rig;
+    const { backend, clock, name, uid, handle } = scene;
+    backend.hasSource = true;
+    let isOurs = true;
+    backend.shouldProvision = () => isOurs;
+    backend.fulfilSteps.push(lateAnswer(backend));
+    const look = Promise.withResolvers<undefined>();
+    backend.revokeSteps.push(async (plan, context) => {
+      await look.promise;
+      await backend.undo(plan, context);
+    });
+    await rig.start();
+    isOurs = false;
+    rig.touchClaim();
+    await rig.until('the look', () => backend.revokes.length === 1);
+    const [beforeMs, syncs] = [clock.monotonicMs(), rig.limiter.syncs(uid).length];
+    isOurs = true;
+    rig.touchClaim();
+    await rig.synced(uid, syncs + 1); // it can decide nothing, as the look is under way
+    look.resolve(undefined);
+    await rig.until('the volume', () => rig.volume(name));
+    assert.equal(clock.monotonicMs(), beforeMs);
+    assert.deepEqual(backend.deleted, []);
+    assert.equal(rig.volume(name)?.spec.csi?.volumeHandle, handle);
+  });
+
   test('has no wait recorded while its claim exists: a process that keeps no records may create it again', async () => {
     const scene = await recoveryScene();
     await using rig = scene.rig;
