@@ -95,7 +95,7 @@ function meaningOf(text: string, known: KnownOfFailure): Meaning {
   const { facts } = known;
   const ofRequest = requestMeaning(text, known);
   if (ofRequest?.beatsTexts === true) return { cause: ofRequest.cause, cure: ofRequest.cure };
-  const byText = (facts && meaningOfFacts(text, facts)) ?? textualMeaning(text);
+  const byText = (facts && meaningOfFacts(text, facts)) ?? textualMeaning(text, facts);
   if (ofRequest === undefined || !vagueCauses.has(byText.cause)) return byText;
   return { cause: ofRequest.cause, cure: ofRequest.cure };
 }
@@ -113,14 +113,20 @@ function meaningOfFacts(text: string, facts: ClaimFacts): Meaning | undefined {
 /** Causes of texts that say little: the failed request, where it is known, says more. */
 const vagueCauses: ReadonlySet<Cause> = new Set(['driver-error', 'api-server', 'source-missing', 'source-not-ready']);
 
-function textualMeaning(text: string): Meaning {
+function secretText(facts: ClaimFacts | undefined): string {
+  if (facts?.secret === undefined) return '';
+  const { namespace, name } = facts.secret.reference;
+  return ` (the class names Secret ${namespace}/${name})`;
+}
+
+function textualMeaning(text: string, facts: ClaimFacts | undefined): Meaning {
   const bare = text.replace(classPrefix, '').replace(infeasiblePrefix, '');
   const texts = bare === text ? [text] : [bare, text];
   for (const { name, failures = [] } of definitions) {
     const meaning = failures.find(({ pattern }) => texts.some((each) => pattern.test(each)));
     if (meaning !== undefined) {
-      const { cure, late, log } = meaning;
-      return { cause: name, cure, late, log };
+      const { cure, late, log, account } = meaning;
+      return { cause: name, cure: account === true ? `${cure}${secretText(facts)}` : cure, late, log };
     }
   }
   throw new Error('the last cause fits every text');

@@ -1,7 +1,7 @@
 /**
  * What an error of the driver means, and for whom (CSI specification, "Error Scheme" and "CreateVolume Errors"). Many drivers have
- * one code, Internal or Unknown, for everything: then words decide that are usual at storages. Of a wrapped error the inner code counts,
- * as the codes that say something come before these two.
+ * one code, Internal or Unknown, for everything, and some Unavailable for all that may pass: then words decide that are usual at
+ * storages. Of a wrapped error the inner code counts, as the codes that say something come before these.
  */
 import { attempts, type FailedAttempt } from '../attempts.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
@@ -9,7 +9,7 @@ import { isClaim, isSnapshot } from '../source-facts-reader.ts';
 import { type Cause, defineCause, type TextPattern } from './cause.ts';
 import { sourceName } from './source.ts';
 
-const vague = String.raw`code = (?:Internal|Unknown) desc = .*?`;
+const vague = String.raw`code = (?:Internal|Unknown|Unavailable) desc = .*?`;
 
 /** A text with a code that says nothing, and one of the words. */
 export function vagueError(words: readonly string[]): RegExp {
@@ -27,6 +27,17 @@ export const limitWords = [
   '(?:POOL|RESOURCES?)_EXHAUSTED',
 ];
 
+/** A cloud has none left for anybody, whatever an account may have. */
+export const stockWords = [
+  'ZONE_RESOURCE_POOL_EXHAUSTED',
+  'not have enough resources',
+  'SkuNotAvailable',
+  'AllocationFailed',
+  'AllocationRequest',
+  'InsufficientVolumeCapacity',
+  'out of stock',
+];
+
 const rateWords = ['RequestLimitExceeded', 'Throttl', 'TooManyRequests', 'too many requests', 'rate ?limit'];
 
 const permissionWords = [
@@ -40,6 +51,17 @@ const permissionWords = [
   'Error 403',
   String.raw`\bforbidden\b`,
 ];
+
+/** Clouds forbid with these what the rights of an account would allow. */
+const policyWords = [
+  'DisallowedByPolicy',
+  'disallowed by policy',
+  'explicit deny in an? (?:service|resource) control policy',
+  String.raw`constraint constraints/\S+ violated`,
+  'violates (?:constraint|organization policy)',
+];
+
+const certificateWords = ['x509: ', 'certificate (?:has expired|verify failed|signed by)', 'bad certificate'];
 
 const credentialWords = [
   'InvalidClientTokenId',
@@ -68,6 +90,16 @@ const misfitWords = [
   'no valid (?:host|backend) was found',
 ];
 
+/** The storage does not accept a value, such as a type or a zone. */
+export const invalidWords = [
+  'bad ?request',
+  'InvalidParameter',
+  'invalid (?:input|parameter|value|argument)',
+  String.raw`\bis (?:invalid|not (?:valid|supported|allowed|available))`,
+  String.raw`\.NotSupported`,
+  String.raw`\bunsupported`,
+];
+
 const absentWords = ['not ?found', 'does not exist', 'no such ', 'could not find'];
 
 const accountCure =
@@ -78,7 +110,7 @@ const absentCure =
   'The storage does not have what the class or the configuration of the driver names, such as a pool, a share or a zone: create that, or correct the class (delete it and create it again)';
 
 /** What the words of storages mean, of whatever call. */
-export const vagueErrors: readonly TextPattern[] = [
+export const storageErrors: readonly TextPattern[] = [
   {
     pattern: vagueError(rateWords),
     cure: 'Nothing yet: the storage limits how often it is called, and the driver is called again',
@@ -90,13 +122,25 @@ export const vagueErrors: readonly TextPattern[] = [
     cure: 'The NFS server does not export that path to the machine that mounts it: have it permit the address of the node on which the Pod of the driver runs, and check server and path in the class',
     log: true,
   },
-  { pattern: vagueError(permissionWords), cure: accountCure, log: true },
+  {
+    pattern: vagueError(policyWords),
+    cure: 'A policy of the cloud or storage forbids this, whatever permissions the account of the driver has: its administrator makes an exception, or the parameters of the class are made to follow it (delete the class and create it again)',
+    log: true,
+  },
+  { pattern: vagueError(permissionWords), cure: accountCure, log: true, account: true },
   {
     pattern: vagueError(credentialWords),
     cure: 'The storage does not accept the credentials of the driver: renew them, in its Secret or in its configuration, and restart its Pod if it reads them only once',
     log: true,
+    account: true,
   },
-  { pattern: vagueError([...networkWords, 'x509: ']), cure: unreachableCure, log: true },
+  { pattern: vagueError(certificateWords), cure: certificateCure('the driver'), log: true },
+  { pattern: vagueError(networkWords), cure: unreachableCure, log: true },
+];
+
+/** What they mean of a volume that is to be created. */
+const creationErrors: readonly TextPattern[] = [
+  ...storageErrors,
   {
     pattern: vagueError(misfitWords),
     cure: 'No storage that the driver knows fits what the class asks for, such as its policy, pool or tags: correct the class (delete it and create it again), or the storage so that it fits',
@@ -108,7 +152,26 @@ export const vagueErrors: readonly TextPattern[] = [
     log: true,
   },
   { pattern: vagueError(absentWords), cure: absentCure, log: true },
+  {
+    pattern: vagueError(invalidWords),
+    cure: 'The storage does not accept a value that the message names, such as a type or a zone. If the class has it, correct the class (delete it and create it again); if the claim has it, recreate the claim; else correct the configuration of the driver',
+    log: true,
+  },
 ];
+
+/** Of a text about something that is not there. */
+export const absentError = vagueError(absentWords);
+
+/** @param who - does not trust the certificate. */
+export function certificateCure(who: string): string {
+  return `The storage answers, but ${who} does not accept its certificate: renew it there if it has expired, give ${who} its authority or the name for which it is valid, and check the clocks`;
+}
+
+/** Provisioners of local paths have a Pod do the work. */
+export const helperError: TextPattern = {
+  pattern: /(?:create|delete) process timeout|helper[ -]?pod/i,
+  cure: 'The provisioner has a helper Pod do this on the node, and that did not end in time: see why, such as an image that is not pulled, or a taint: kubectl get pods -A | grep helper',
+};
 
 /** The attempt fails in the driver or the provisioner. */
 export const driverError = defineCause({
@@ -117,11 +180,6 @@ export const driverError = defineCause({
     {
       pattern: /code = Unavailable .*(\.sock|not connected)/s,
       cure: "Check that the driver's container runs beside the sidecar",
-      log: true,
-    },
-    {
-      pattern: /code = Unavailable /,
-      cure: "Check that the driver's container runs beside the sidecar, and that the storage behind it responds",
       log: true,
     },
     {
@@ -167,7 +225,13 @@ export const driverError = defineCause({
       cure: 'The storage reports data that is lost or damaged: its administrator has to look at it',
       log: true,
     },
-    ...vagueErrors,
+    ...creationErrors,
+    {
+      pattern: /code = Unavailable /,
+      cure: "Check that the driver's container runs beside the sidecar, and that the storage behind it responds",
+      log: true,
+    },
+    helperError,
     {
       pattern: /^An earlier attempt may have left a volume/,
       cure: 'See "A record that is stuck" in docs/troubleshooting.md',
@@ -187,6 +251,11 @@ const lostSource = vagueError([
   String.raw`(?:snapshot|source volume|parent image)\b[^.]* (?:not found|does not exist|could not be found)`,
 ]);
 
+/** The storage would copy the source in another state: attached, detached, whole. */
+const unfitSource = vagueError([
+  String.raw`(?:source|clon|snapshot|backup)\w*\b.*(?:\bnot (?:running|attached|detached|ready|healthy)|\bis (?:attached|detached|in use|degraded|faulted)|\bmust be (?:attached|detached))`,
+]);
+
 /** With a data source these codes are about it: it does not fit, or is gone although its object exists. */
 export function sourceRefusal(text: string, { source }: ClaimFacts): (TextPattern & { cause: Cause }) | undefined {
   if (source === undefined || !(isClaim(source) || isSnapshot(source))) return undefined;
@@ -203,6 +272,13 @@ export function sourceRefusal(text: string, { source }: ClaimFacts): (TextPatter
     return {
       ...{ pattern: lostSource, cause: 'source-missing' },
       cure: `The storage no longer has what ${sourceName(source)} stands for: recreate the claim with another source`,
+      log: true,
+    };
+  }
+  if (code === undefined && unfitSource.test(text)) {
+    return {
+      ...{ pattern: unfitSource, cause: 'source-not-ready' },
+      cure: `The storage cannot copy ${sourceName(source)} in the state that it has there. Bring that about which the message asks for, such as a Pod that uses the source (then it is attached and runs) or none, and the volume is created`,
       log: true,
     };
   }

@@ -8,7 +8,7 @@ import { failuresText, type Recorded } from '../provisioning-events.ts';
 import { cureText, type LastingCure, quotedError } from '../texts.ts';
 import { stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
-import { vagueErrors } from './driver-error.ts';
+import { absentError, helperError, storageErrors } from './driver-error.ts';
 import { requestMeaning } from './failure.ts';
 
 /** Snapshots in a message: more are counted. */
@@ -89,17 +89,16 @@ export function deletionMeaning(text: string, recorded: string | undefined): Las
   return { cause: 'delete-error', cure, late, log };
 }
 
+const absentCure =
+  'The driver does not find what the deletion needs, such as the directory of the volume, an account or a pool: see whether somebody has moved or removed it. If the storage is certainly gone, set the reclaim policy to Retain and delete the PersistentVolume';
+
 /** By what the driver or the provisioner says of a deletion (CSI specification, "DeleteVolume Errors" and "Error Scheme"). */
 const deletionCures: readonly TextPattern[] = [
   {
     pattern: stillNeeded,
     cure: 'The storage is still in use. See what hangs on it, such as snapshots and clones of the volume, or its last user, and delete that if nobody needs it',
   },
-  {
-    pattern: /code = NotFound /,
-    cure: 'The driver does not find what the deletion needs, such as an account or a pool. If the storage is certainly gone, set the reclaim policy to Retain and delete the PersistentVolume',
-    log: true,
-  },
+  { pattern: /code = NotFound /, cure: absentCure, log: true },
   {
     pattern: /code = (Unauthenticated|PermissionDenied) /,
     cure: "Check the credentials and permissions with which the driver uses the storage: in its Secret, or in the driver's own configuration",
@@ -109,7 +108,7 @@ const deletionCures: readonly TextPattern[] = [
     cure: 'The driver does not understand the volume: compare spec.csi.volumeHandle with what it expects, and see whether it needs a Secret',
   },
   {
-    pattern: /code = Unavailable /,
+    pattern: /code = Unavailable .*(\.sock|not connected)/s,
     cure: "Check that the driver's container runs beside the sidecar",
     log: true,
   },
@@ -127,6 +126,13 @@ const deletionCures: readonly TextPattern[] = [
     pattern: /^failed to get secretreference for volume /,
     cure: 'Correct the secret parameters of the class: delete it and create it again; or name the Secret in the annotations volume.kubernetes.io/provisioner-deletion-secret-name and -namespace of the volume',
   },
-  ...vagueErrors,
+  ...storageErrors,
+  { pattern: absentError, cure: absentCure, log: true },
+  {
+    pattern: /code = Unavailable /,
+    cure: "Check that the driver's container runs beside the sidecar, and that the storage behind it responds",
+    log: true,
+  },
+  helperError,
   { pattern: /(?:)/, cure: '', log: true },
 ];

@@ -7,7 +7,7 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { type Cause, defineCause, type TextPattern } from './cause.ts';
-import { vagueError } from './driver-error.ts';
+import { invalidWords, vagueError } from './driver-error.ts';
 
 /** The driver creates no volumes of the requested size. */
 export const unsupportedSize = defineCause({
@@ -64,7 +64,9 @@ export function checkSecret({ secret }: ClaimFacts): Finding | undefined {
   if (secret === undefined) return undefined;
   const { reference, reading } = secret;
   const name = `${reference.namespace}/${reference.name}`;
-  if (reading.kind === 'unreadable') return { state: 'unknown', detail: reading.why };
+  if (reading.kind === 'unreadable') {
+    return { state: 'unknown', detail: `whether Secret ${name} exists is not visible: ${reading.why}` };
+  }
   if (reading.kind === 'found') return { state: 'ok', detail: `Secret ${name} exists` };
   return {
     state: 'stuck',
@@ -144,10 +146,15 @@ export function secretCure(
   };
 }
 
+const invalidError = vagueError(invalidWords);
+
 /** What to do about a value of the class that the driver quotes as wrong; undefined: it quotes none. */
 export function parameterCure(text: string, { storageClass }: ClaimFacts): string | undefined {
-  const [, said = ''] = /code = InvalidArgument desc = (.*)$/s.exec(text) ?? [];
+  const [, code, said = ''] = /code = (InvalidArgument|Internal|Unknown) desc = (.*)$/s.exec(text) ?? [];
+  if (code !== 'InvalidArgument' && !invalidError.test(text)) return undefined;
   const quotes = said.match(/"[^"]+"|'[^']+'|\([^()]+\)|\[[^[\]]+\]/g)?.map((each) => each.slice(1, -1)) ?? [];
+  // as in `diskCategory is cloud`
+  quotes.push(...Array.from(said.matchAll(/(?:\bis|[=:]) ?([\w.-]*\w)/g), ([, word = '']) => word));
   const parameters = Object.entries(found(storageClass)?.parameters ?? {});
   const quoted = parameters.find(
     ([key, value]) => !key.startsWith('csi.storage.k8s.io/') && value.length >= minLength && quotes.includes(value),

@@ -1,7 +1,7 @@
 /** What it means that a volume cannot be attached to a node or mounted there, by the words of drivers, kubelets and mount programs. */
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { lasting } from '../texts.ts';
-import { networkWords } from './driver-error.ts';
+import { certificateCure, networkWords } from './driver-error.ts';
 
 /** Where it failed, and for which volume. */
 interface NodeError {
@@ -55,6 +55,17 @@ const cures: readonly NodeErrorCure[] = [
     cure: ({ node }) =>
       `The file system is damaged. First stop the Pod, and take a snapshot or copy of the volume; then repair it, such as with fsck on node ${node}`,
   },
+  {
+    pattern: /transport endpoint is not connected/i,
+    cure: ({ node }) =>
+      `The process that serves this mount on node ${node} (FUSE) has ended: see why, such as for lack of memory, in the mount Pod of the driver or its node plugin there. Then delete the Pod that uses the volume, so that it is mounted anew`,
+  },
+  {
+    pattern: /stale (?:NFS )?file handle/i,
+    cure: ({ node }) =>
+      `The server no longer has the directory that node ${node} has mounted, as after it was removed or exported anew: see that it is there, and delete the Pods of the node that use the volume, so that it is mounted anew`,
+  },
+  { pattern: /x509: |certificate/i, cure: ({ node }) => certificateCure(`node ${node}`) },
   {
     pattern: /wrong fs type|bad superblock|unknown filesystem type|duplicate UUID/i,
     cure: () =>

@@ -23,7 +23,7 @@ import {
 } from '../scheduler-words.ts';
 import { durationText, lasting } from '../texts.ts';
 import { type Cause, defineCause } from './cause.ts';
-import { noRoomError } from './driver-error.ts';
+import { noRoomError, stockWords, vagueError } from './driver-error.ts';
 import { noRoomCure, roomFinding } from './published-capacity.ts';
 
 /** What the scheduler says of a Pod whose claim lost its node because the provisioner could not create the volume there. */
@@ -354,6 +354,11 @@ export const noCapacity = defineCause({
     {
       pattern: /code = ResourceExhausted /,
       cure: 'Free storage, request less, or use a class with enough capacity; if the message names a pool or a volume group, check that the class names the right one',
+    },
+    {
+      pattern: vagueError(stockWords),
+      cure: 'The cloud has none of this left there, and no limit of yours is reached: have the Pod run in another zone, use a class with another type, or wait, as it is tried again',
+      log: true,
     },
     noRoomError,
   ],

@@ -1060,7 +1060,11 @@ describe('why of a claim without the right', () => {
       step: 'the permission to list leases.coordination.k8s.io in all namespaces is missing',
     },
     { verb: 'get', resource: 'persistentvolumes', step: 'the permission to get persistentvolumes is missing' },
-    { verb: 'get', resource: 'secrets', step: 'the permission to get secrets in namespace ns1 is missing' },
+    {
+      verb: 'get',
+      resource: 'secrets',
+      step: 'whether Secret ns1/key exists is not visible: the permission to get secrets in namespace ns1 is missing',
+    },
     { verb: 'get', resource: 'nodes', step: 'node n1 was chosen; the permission to get nodes is missing' },
     {
       verb: 'get',

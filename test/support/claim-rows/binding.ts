@@ -31,14 +31,16 @@ async function released(world: World, metadata: object = {}, spec: object = {}):
 }
 
 /** The driver refuses to delete it. */
+const movedText = 'archive subdirectory(/tmp/v, /tmp/archived-v) failed with rename: no such file or directory';
+
 async function undeletable(world: World, code: string, metadata: object = {}, message = 'no way'): Promise<void> {
   await world.fault({ method: 'DeleteVolume', volumeId: world.name('volume'), code, message });
   await released(world, metadata);
 }
 
-async function failedDeletion(world: World, code: string): Promise<void> {
+async function failedDeletion(world: World, code: string, said = 'no way'): Promise<void> {
   await phase('Released')(world);
-  const message = `rpc error: code = ${code} desc = no way`;
+  const message = `rpc error: code = ${code} desc = ${said}`;
   await world.addEvent(volumeOf(world), { reason: 'VolumeFailedDelete', message });
 }
 
@@ -757,6 +759,18 @@ export const binding: readonly Row[] = [
     cause: 'delete-error',
     says: /Last error: rpc error: code = FailedPrecondition desc = no way$/,
     advises: /such as snapshots and clones of the volume/,
+    cure: (world) => world.fault(),
+    ends: 'gone',
+  },
+  {
+    title: 'a released volume whose directory somebody has moved',
+    object,
+    arrange: (world) => undeletable(world, 'INTERNAL', {}, movedText),
+    recorded: (world) => failedDeletion(world, 'Internal', movedText),
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /Last error: rpc error: code = Internal desc = archive subdirectory.*no such file or directory$/,
+    advises: /^The driver does not find what the deletion needs, such as the directory of the volume/,
     cure: (world) => world.fault(),
     ends: 'gone',
   },

@@ -137,6 +137,76 @@ const words: readonly DriverRow[] = [
     advises: /^The storage lost the volume while creating it; its own log .* says why/,
   },
   {
+    title: 'a policy of a cloud that forbids the volume',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: 'RESPONSE 403: 403 Forbidden ERROR CODE: RequestDisallowedByPolicy',
+    },
+    cause: 'driver-error',
+    advises: /^A policy of the cloud or storage forbids this/,
+  },
+  {
+    title: 'a cloud that has none left in a zone',
+    ...{
+      code: 'UNAVAILABLE',
+      codeName: 'Unavailable',
+      text: "operation failed (ZONE_RESOURCE_POOL_EXHAUSTED): The zone 'zones/z-c' does not have enough resources available",
+    },
+    cause: 'no-capacity',
+    advises: /^The cloud has none of this left there, and no limit of yours is reached/,
+  },
+  {
+    title: 'a storage with a certificate that has expired',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: 'Post "https://storage.example.com": tls: failed to verify certificate: x509: certificate has expired',
+    },
+    cause: 'driver-error',
+    advises: /^The storage answers, but the driver does not accept its certificate: renew it there/,
+  },
+  {
+    title: 'a storage that does not accept a zone',
+    ...{
+      code: 'INTERNAL',
+      codeName: 'Internal',
+      text: `{"badRequest": {"code": 400, "message": "Invalid input received: Availability zone 'z-1' is invalid."}}`,
+    },
+    cause: 'driver-error',
+    advises: /^The storage does not accept a value that the message names, such as a type or a zone/,
+  },
+  {
+    title: 'a storage that is away, in the code for what may pass',
+    ...{
+      code: 'UNAVAILABLE',
+      codeName: 'Unavailable',
+      text: 'dial tcp 192.0.2.7:443: i/o timeout',
+    },
+    cause: 'driver-error',
+    advises: /^The driver does not reach its storage/,
+  },
+  {
+    title: 'a driver that is not ready yet',
+    ...{
+      code: 'UNAVAILABLE',
+      codeName: 'Unavailable',
+      text: 'the plugin is starting',
+    },
+    cause: 'driver-error',
+    advises: /^Check that the driver's container runs beside the sidecar, and that the storage behind it responds/,
+  },
+  {
+    title: 'a helper Pod that does not end in time',
+    ...{
+      code: 'UNKNOWN',
+      codeName: 'Unknown',
+      text: 'failed to create volume pvc-1: create process timeout after 120 seconds',
+    },
+    cause: 'driver-error',
+    advises: /^The provisioner has a helper Pod do this on the node/,
+  },
+  {
     title: 'a driver that is still at work on an earlier call',
     ...{ code: 'ABORTED', codeName: 'Aborted', text: 'an operation with the given Volume ID already exists' },
     verdict: 'waiting',
@@ -229,6 +299,74 @@ export const drivers: readonly Row[] = [
     cause: 'driver-error',
     says: /^Provisioning failed .*clusterID \(rook-ceph\): missing configuration$/,
     advises: /^The error quotes rook-ceph, the value of the class parameter clusterID: .*The claim can stay$/,
+  },
+  {
+    title: 'a value of the class that the storage does not offer, in the code for everything',
+    async arrange(world) {
+      const text = 'InvalidDataDiskCategory.NotSupported the diskCategory is not supported; diskCategory is cloud';
+      await world.fault({ code: 'INTERNAL', message: text });
+      await world.addClass({ parameters: { type: 'cloud' } });
+      await world.addClaim();
+    },
+    async recorded(world) {
+      await world.handedOver();
+      const message =
+        'rpc error: code = Internal desc = InvalidDataDiskCategory.NotSupported the diskCategory is not supported; diskCategory is cloud';
+      await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /^Provisioning failed .*diskCategory is cloud$/,
+    advises: /^The error quotes cloud, the value of the class parameter type: .*The claim can stay$/,
+  },
+  {
+    title: 'an account without a permission, of a Secret that the class names',
+    async arrange(world) {
+      await world.fault({ code: 'INTERNAL', message: 'connecting failed: rados: ret=-13, Permission denied' });
+      await world.add('secret', { metadata: { name: 'ceph' } });
+      await world.addClass({
+        parameters: {
+          'csi.storage.k8s.io/provisioner-secret-name': 'ceph',
+          'csi.storage.k8s.io/provisioner-secret-namespace': world.namespace,
+        },
+      });
+      await world.addClaim();
+    },
+    async recorded(world) {
+      await world.handedOver();
+      const message = 'rpc error: code = Internal desc = connecting failed: rados: ret=-13, Permission denied';
+      await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
+    },
+    verdict: 'stuck',
+    cause: 'driver-error',
+    says: /^Provisioning failed .*rados: ret=-13, Permission denied$/,
+    advises: /names another account \(the class names Secret \S+\/ceph\)\. See the log of /,
+    cure: (world) => world.fault(),
+    ends: 'bound',
+  },
+  {
+    title: 'a source that the storage cannot copy in its state',
+    async arrange(world) {
+      await world.addClass();
+      await world.addClaim({}, { name: 'src' });
+      await world.bound('src');
+      const message =
+        'unable to create volume: failed to verify data source: cannot get client for volume pvc-1: engine is not running';
+      await world.fault({ code: 'INTERNAL', message });
+      await world.addClaim({ dataSource: { kind: 'PersistentVolumeClaim', name: 'src' } });
+    },
+    async recorded(world) {
+      await world.handedOver();
+      const message =
+        'rpc error: code = Internal desc = unable to create volume: failed to verify data source: cannot get client for volume pvc-1: engine is not running';
+      await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
+    },
+    verdict: 'stuck',
+    cause: 'source-not-ready',
+    says: /^Provisioning failed .*engine is not running/,
+    advises: /^The storage cannot copy PersistentVolumeClaim \S+\/src in the state that it has there/,
+    cure: (world) => world.fault(),
+    ends: 'bound',
   },
   {
     title: 'a source that the storage no longer has, in the code for everything',

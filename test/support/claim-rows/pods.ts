@@ -744,6 +744,34 @@ const missing = 'MountVolume.SetUp failed for volume "config" : configmap "app-c
 
 const starting: readonly Row[] = [
   {
+    title: 'a bound claim whose mount has lost its process',
+    arrange: (world) =>
+      startWith(world, {
+        reason: 'FailedMount',
+        message: `MountVolume.SetUp failed for volume "${world.name('volume')}" : stat /m/mount: transport endpoint is not connected`,
+        component: 'kubelet',
+      }),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /its volume cannot be mounted\. Last error, \d+ s ago: .*transport endpoint is not connected$/,
+    advises: /^The process that serves this mount on node \S+ \(FUSE\) has ended/,
+  },
+  {
+    title: 'a bound claim whose server has exported its directory anew',
+    arrange: (world) =>
+      startWith(world, {
+        reason: 'FailedMount',
+        message: `MountVolume.SetUp failed for volume "${world.name('volume')}" : stat /m/mount: stale NFS file handle`,
+        component: 'kubelet',
+      }),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /its volume cannot be mounted\. Last error, \d+ s ago: .*stale NFS file handle$/,
+    advises: /^The server no longer has the directory that node \S+ has mounted/,
+  },
+  {
     title: 'a bound claim whose Pod lacks a ConfigMap',
     arrange: (world) => startWith(world, { reason: 'FailedMount', message: missing, component: 'kubelet', count: 7 }),
     recorded: boundAndPending,

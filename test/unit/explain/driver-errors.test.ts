@@ -137,6 +137,39 @@ describe('an error with a code for everything', () => {
       /^Check that the driver's container runs beside the sidecar\. See/,
     ],
     [
+      'a policy above the account',
+      error(
+        'Internal',
+        'UnauthorizedOperation: You are not authorized to perform: ec2:CreateVolume with an explicit deny in a service control policy',
+      ),
+      'driver-error',
+      /^A policy of the cloud or storage forbids this/,
+    ],
+    [
+      'a zone without disks',
+      error('Internal', 'RESPONSE 409 ERROR CODE: SkuNotAvailable: The requested size is currently not available'),
+      'no-capacity',
+      /^The cloud has none of this left there/,
+    ],
+    [
+      'a certificate of an unknown authority',
+      error('Unavailable', 'Post "https://10.0.0.1/api": x509: certificate signed by unknown authority'),
+      'driver-error',
+      /^The storage answers, but the driver does not accept its certificate/,
+    ],
+    [
+      'a type that is not offered',
+      error('Internal', 'api error InvalidParameterValue: Invalid value for parameter volumeType'),
+      'driver-error',
+      /^The storage does not accept a value that the message names/,
+    ],
+    [
+      'a code that may pass, around one that says more',
+      error('Unavailable', `failed to create volume: ${error('DeadlineExceeded', 'context deadline exceeded')}`),
+      'driver-error',
+      /^The storage does not respond to the driver in time/,
+    ],
+    [
       'nothing that is known',
       error('Internal', 'zfs: volume creation failed'),
       'driver-error',

@@ -41,6 +41,17 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       /^Node n1 lacks a program/,
     ],
     [
+      'a process that has ended',
+      'stat /var/lib/kubelet/pods/p/volumes/kubernetes.io~csi/v/mount: transport endpoint is not connected',
+      /^The process that serves this mount on node n1 \(FUSE\) has ended/,
+    ],
+    ['a directory that was exported anew', 'stat /m: stale NFS file handle', /^The server no longer has the directory/],
+    [
+      'a certificate',
+      'Post "https://10.0.0.1": x509: certificate has expired or is not yet valid',
+      /^The storage answers, but node n1 does not accept its certificate/,
+    ],
+    [
       'an account that is refused',
       'mount error(13): Permission denied',
       /credentials or permissions \(Secret ns1\/creds\)$/,
