@@ -83,7 +83,7 @@ interface NodeCure {
 const candidateCures: readonly NodeCure[] = [
   {
     reason: /Insufficient |Too many pods/,
-    cure: 'Free some of that on a node, request less of it in the Pod, or add a node',
+    cure: 'Free some of that on a node, request less of it in the Pod, or add a node; if a cluster autoscaler is to add it, the events of the Pod say why it does not',
   },
   {
     reason: /exceed max volume count/,

@@ -1,6 +1,6 @@
 /** A bound claim, and why a Pod that uses it does not start: the claim has what it asked for, so that is a hint. */
 import { nameList } from '../../base/name-list.ts';
-import { shellWord } from '../../base/shell-word.ts';
+import { shellCommand, shellWord } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { type ClusterNode, isBlockedBy, type Pod } from '../cluster-objects.ts';
@@ -23,7 +23,7 @@ import { checkAttributesModified, checkSourceDropped } from './attributes-class.
 import { checkBound } from './claim.ts';
 import { checkExpansion } from './expansion.ts';
 import { attacherCure, nodeErrorCure } from './node-error.ts';
-import { deleteCommand, wayToEnd } from './holding-pods.ts';
+import { creatorOf, deleteCommand, wayToEnd } from './holding-pods.ts';
 import { isOutdated, waitsForScheduler } from './pod.ts';
 
 interface Hint {
@@ -107,7 +107,7 @@ function claimHint(pod: Pod, refusal: string, { claim, siblings = [] }: ClaimFac
 
 /** Its own claim is bound: what the nodes are refused for. */
 function refusalHint(pod: Pod, refusal: string, facts: ClaimFacts): Hint {
-  const holder = refused.usedByOne.test(refusal) ? holderHint(facts) : undefined;
+  const holder = refused.usedByOne.test(refusal) ? holderHint(pod, facts) : undefined;
   const place = refused.elsewhere.test(refusal) ? placeHint(pod, facts) : undefined;
   const said = `The scheduler: ${refusal}`;
   if (place !== undefined)
@@ -119,13 +119,14 @@ function refusalHint(pod: Pod, refusal: string, facts: ClaimFacts): Hint {
 }
 
 /** Another Pod has the claim, of which only one may. */
-function holderHint({ claim, hanging, podNodes, nowMs }: ClaimFacts): Hint | undefined {
+function holderHint(pod: Pod, { claim, hanging, podNodes, nowMs }: ClaimFacts): Hint | undefined {
   const holder = found(hanging?.holders)?.[0];
   if (holder === undefined) return undefined;
   const { name, deletionTimestamp } = holder.metadata;
   const base = `cannot be scheduled: the claim has access mode ReadWriteOncePod, and Pod ${name} on node ${holder.spec?.nodeName ?? ''} uses it`;
   return endOf(holder, {
     base,
+    pod,
     isGoing: deletionTimestamp !== undefined,
     namespace: claim.metadata.namespace,
     podNodes,
@@ -137,20 +138,40 @@ function endOf(
   holder: Pod,
   {
     base,
+    pod,
     isGoing,
     namespace,
     podNodes,
     nowMs,
-  }: { base: string; isGoing: boolean; namespace: string | undefined } & Pick<ClaimFacts, 'podNodes' | 'nowMs'>,
+  }: { base: string; pod: Pod; isGoing: boolean; namespace: string | undefined } & Pick<
+    ClaimFacts,
+    'podNodes' | 'nowMs'
+  >,
 ): Hint {
   if (isGoing) {
     const { text, cure } = wayToEnd(holder, podNodes, nowMs);
     return { text: `${base}; that Pod ${text}.`, cure: cure.replace('the claim goes', 'the other one starts') };
   }
-  return {
-    text: `${base}.`,
-    cure: `Delete that Pod, or wait for its end; a Deployment with such a claim needs the strategy Recreate: ${deleteCommand([holder], namespace)}`,
-  };
+  return { text: `${base}.`, cure: makeRoom(holder, pod, namespace) };
+}
+
+/** A Pod that is created again must not be deleted alone: the new one takes the volume again. */
+function makeRoom(holder: Pod, pod: Pod, namespace = ''): string {
+  const creator = creatorOf(holder);
+  if (creator === undefined) return `Delete that Pod, or wait for its end: ${deleteCommand([holder], namespace)}`;
+  const { kind, name, replicaSet } = creator;
+  const of = ['-n', namespace, name];
+  const own = creatorOf(pod);
+  if (kind !== 'Deployment' || own?.kind !== kind || own.name !== name) {
+    return `${kind} ${name} would create that Pod again: let only one of the two use the claim, such as by scaling down what creates the other`;
+  }
+  if (own.replicaSet === replicaSet) {
+    const command = shellCommand(['kubectl', 'scale', 'deployment', ...of, '--replicas=1']) ?? '';
+    return `Both are replicas of Deployment ${name}, for which a claim with such an access mode has no room: ${command}`;
+  }
+  const strategy = JSON.stringify({ spec: { strategy: { type: 'Recreate', rollingUpdate: null } } });
+  const command = shellCommand(['kubectl', 'patch', 'deployment', ...of, '-p', strategy]) ?? '';
+  return `Deployment ${name} keeps the old Pod until the new one is ready, and the new one waits for the volume of the old: give it the strategy Recreate, which ends the old Pod first: ${command}`;
 }
 
 /** Its volume can be used on some nodes only. Undefined where that of another claim is meant, or it could not be read. */
@@ -242,6 +263,7 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
     const why = `${base}: the volume is attached to node ${holder.spec?.nodeName ?? ''}, where Pod ${name} uses it`;
     return endOf(holder, {
       base: why,
+      pod,
       isGoing: deletionTimestamp !== undefined,
       namespace: claim.metadata.namespace,
       podNodes,

@@ -127,12 +127,18 @@ export function hasEnded({ status }: Pod): boolean {
 }
 
 /** What created a Pod, and creates it again: of a Deployment its name is that of its ReplicaSet without the hash. */
-function ownerText({ metadata }: Pod): string[] {
+export function creatorOf({ metadata }: Pod): { kind: string; name: string; replicaSet?: string } | undefined {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  if (owner === undefined || owner.kind === 'Node') return [];
+  if (owner === undefined || owner.kind === 'Node') return undefined;
+  const { kind, name } = owner;
   const end = `-${metadata.labels?.['pod-template-hash'] ?? ''}`;
-  const isOfDeployment = owner.kind === 'ReplicaSet' && end !== '-' && owner.name.endsWith(end);
-  return [isOfDeployment ? `Deployment ${owner.name.slice(0, -end.length)}` : `${owner.kind} ${owner.name}`];
+  const isOfDeployment = kind === 'ReplicaSet' && end !== '-' && name.endsWith(end);
+  return isOfDeployment ? { kind: 'Deployment', name: name.slice(0, -end.length), replicaSet: name } : { kind, name };
+}
+
+function ownerText(pod: Pod): string[] {
+  const creator = creatorOf(pod);
+  return creator === undefined ? [] : [`${creator.kind} ${creator.name}`];
 }
 
 function namesOf(pods: readonly Pod[]): string {

@@ -534,7 +534,7 @@ const bound: readonly Row[] = [
     verdict: 'bound',
     cause: 'bound',
     says: /cannot be scheduled: the claim has access mode ReadWriteOncePod, and Pod q on node \S+ uses it\.$/,
-    advises: /strategy Recreate: kubectl delete pod -n \S+ q$/,
+    advises: /^Delete that Pod, or wait for its end: kubectl delete pod -n \S+ q$/,
   },
   {
     title: 'a bound claim whose only Pod is Terminating on a dead node',
@@ -697,6 +697,52 @@ const bound: readonly Row[] = [
     says: /cannot start on node \S+second: the volume is attached to node \S+node, where Pod q uses it\.$/,
     advises: /: kubectl delete pod -n \S+ q$/,
   },
+  ...[
+    {
+      title: 'a bound claim of a rolling update, whose old Pod has the volume elsewhere',
+      sets: ['web-1', 'web-2'],
+      advises:
+        /^Deployment web keeps the old Pod .*: kubectl patch deployment -n \S+ web -p '\{"spec":\{"strategy":\{"type":"Recreate","rollingUpdate":null\}\}\}'$/,
+    },
+    {
+      title: 'a bound claim that two replicas want on two nodes',
+      sets: ['web-1', 'web-1'],
+      advises: /^Both are replicas of Deployment web, .*: kubectl scale deployment -n \S+ web --replicas=1$/,
+    },
+    {
+      title: 'a bound claim that a Pod of another Deployment has elsewhere',
+      sets: ['web-1', 'job-1'],
+      advises: /^Deployment web would create that Pod again: let only one of the two use the claim/,
+    },
+  ].map(({ title, sets: [ofHolder = '', ofPod = ''], advises }): Row => ({
+    title,
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      await world.addPod({ nodeSelector: onNode(world) }, { name: 'q' });
+      await world.placed('q');
+      await world.addNode({ name: world.name('second') });
+      await world.addPod({ nodeSelector: { [hostKey]: world.name('second') } });
+      await world.placed();
+      await world.patch({ kind: 'pod', name: 'q' }, ofReplicaSet(ofHolder));
+      await world.patch(pod, ofReplicaSet(ofPod));
+      await world.addEvent(pod, {
+        reason: 'FailedAttachVolume',
+        message: `Multi-Attach error for volume "${world.name('volume')}" Volume is already used by pod(s) q`,
+        component: 'attachdetach-controller',
+      });
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch(pod, { status: { phase: 'Pending' } });
+    },
+    cluster: { not: 'the garbage collector takes Pods whose ReplicaSet does not exist' },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot start on node \S+second: the volume is attached to node \S+node, where Pod q uses it\.$/,
+    advises,
+  })),
   {
     title: 'a bound claim whose volume cannot be mounted',
     async arrange(world) {
@@ -723,6 +769,13 @@ const bound: readonly Row[] = [
       /^The file system of the volume is damaged, is another one than its fsType says, .*Take a snapshot or copy before/,
   },
 ];
+
+/** As the ReplicaSet of a Deployment creates a Pod. */
+function ofReplicaSet(name: string): object {
+  const [, hash = ''] = name.split('-');
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid: `uid-${name}`, controller: true };
+  return { metadata: { labels: { 'pod-template-hash': hash }, ownerReferences: [owner] } };
+}
 
 /** What a kubelet or kube-controller-manager says of Pod `p`, which has a node. */
 async function startWith(world: World, event: RecordedEvent): Promise<void> {
