@@ -4,10 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
-import { systemClock } from '../../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { createRegistry } from '../../../src/base/metrics.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { ExitError } from '../../../src/run/exit.ts';
@@ -15,6 +14,7 @@ import { controllerMetrics } from '../../../src/cli/run-phase-options.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxObject, SandboxOwner } from '../../../sandbox/api/client.ts';
 import type { FaultRule } from '../../../sandbox/api/faults.ts';
+import { eventually } from '../../support/eventually.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../provision/bulletin.ts';
 import { Program } from '../csi/program.ts';
@@ -85,10 +85,11 @@ class Cluster implements AsyncDisposable {
     return cluster;
   }
 
-  run(flags: string[] = [], environment: Record<string, string> = {}): Program {
+  run(flags: string[] = [], environment: Record<string, string> = {}, clock: Clock = systemClock): Program {
     const program = new Program({
       socketPath: this.driver.socketPath,
       apiUrl: this.#url,
+      clock,
       flags: ['--enable-capacity', '-v=2', '--retry-interval-start=50ms', ...flags],
       environment: { NAMESPACE: 'ns', POD_NAME: 'p', ...environment },
     });
@@ -392,8 +393,18 @@ test('a driver that comes back is asked about everything at once', async () => {
 });
 
 test('while the driver is away nothing is asked, so that the log stays short', async () => {
+  const pollMs = 21; // no other pause of the program is as long
   await using cluster = await Cluster.start();
-  const program = cluster.run(['--capacity-poll-interval=20ms', '--retry-interval-start=1ms', '-v=5']);
+  let polls = 0;
+  const clock: Clock = {
+    ...systemClock,
+    async sleep(ms, options) {
+      await systemClock.sleep(ms, options);
+      if (ms === pollMs) polls += 1;
+    },
+  };
+  const flags = [`--capacity-poll-interval=${pollMs}ms`, '--retry-interval-start=1ms', '-v=5'];
+  const program = cluster.run(flags, {}, clock);
   await cluster.object();
   cluster.driver.kill();
   await program.logged('Lost connection');
@@ -401,7 +412,8 @@ test('while the driver is away nothing is asked, so that the log stays short', a
   const asked = (): number => program.lines.filter((line) => line.includes('Controller/GetCapacity')).length;
   const [failedBefore, askedBefore] = [failures(), asked()];
   cluster.api.create(refs.classes, { metadata: { name: 'sc2' }, provisioner: 'drv' });
-  await delay(200); // ten times the interval
+  const pollsBefore = polls;
+  await eventually(() => assert.ok(polls >= pollsBefore + 10));
   assert.ok(failures() - failedBefore <= 1, 'at most the call that was under way');
   assert.ok(asked() - askedBefore <= 2, 'its request and its answer');
   await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath: cluster.driver.socketPath });

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { storageProvisionerKey } from '../../../src/provision/objects.ts';
+import { maxStalenessMs } from '../../../src/provision/volume/deletion-holds.ts';
 import { eventually } from '../../support/eventually.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { RecordingProxy, type ProxiedRequest } from '../../support/fakes/recording-proxy.ts';
@@ -33,6 +34,9 @@ const isRecordWrite = ({ method, url }: ProxiedRequest): boolean => method === '
 const takeOverMs = 120_000;
 /** A process without election that has not written its records for so long does so before anything else, in milliseconds. */
 const silenceMs = 21_000;
+
+/** Longer than what was seen of a volume counts, so that it is read again, in milliseconds: how long it is stopped is what is tested. */
+const pauseMs = maxStalenessMs + 500;
 
 /** One sidecar with a socket and a way to the API server of its own, so that what it sends can be counted. */
 interface Actor {
@@ -200,7 +204,7 @@ describe('a leader that is stopped for less than its renew deadline', { skip, co
       await using scene = await Scene.start(electionFlags(longLease), { hasSecret: moment.isDeletion });
       const first = await stopped(scene, moment);
       const before = sentBy(first).length;
-      await delay(2000);
+      await delay(pauseMs);
       goOn(first);
       await eventually(() => assert.ok(sentBy(first).length > before));
       assert.ok(first.process.running());
@@ -212,7 +216,7 @@ test('a sidecar that is stopped before DeleteVolume, for seconds, keeps a volume
   await using scene = await Scene.start([], { hasSecret: true });
   const actor = await stopped(scene, { title: '', stop: 'answer GET /ns2/secrets/secret', isDeletion: true });
   scene.keepVolume();
-  await delay(3000);
+  await delay(pauseMs);
   goOn(actor);
   const isReleased = ({ method }: ProxiedRequest): boolean => method === 'PATCH'; // of the finalizer
   await eventually(() => assert.ok(actor.proxy.requests.some(isReleased)));

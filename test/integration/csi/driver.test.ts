@@ -62,7 +62,6 @@ describe('a CreateVolume that is given up', () => {
     await giveUp(rig);
     assert.equal(rig.driver.progress.isBehind, true);
     await rig.until(() => !rig.driver.progress.isBehind);
-    await systemClock.sleep(300);
     assert.equal(rig.first.callsOf('GetPluginInfo').length, 2, 'with that of the start');
     for (const methods of [rig.counted, rig.observed])
       assert.equal(methods.filter((method) => method.endsWith('GetPluginInfo')).length, 1);

@@ -4,11 +4,13 @@ import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../../../src/base/logger.ts';
 import type { Recorder } from '../../../../src/kube/events/event-recorder.ts';
+import type { WorkQueue } from '../../../../src/kube/queue/work-queue.ts';
 import {
   CloningProtectionController,
   type CloningProtectionOptions,
 } from '../../../../src/csi/sources/cloning-protection.ts';
 import type { SandboxObject } from '../../../../sandbox/api/client.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { awaitingLogger, claimsRef, SandboxApi } from '../../../support/sandbox-api.ts';
 
 const finalizer = 'provisioner.storage.kubernetes.io/cloning-protection';
@@ -20,7 +22,7 @@ function runController(
   context: TestContext,
   api: SandboxApi,
   logger: Logger = silentLogger,
-  options: Partial<Pick<CloningProtectionOptions, 'recorder' | 'plannedSources'>> = {},
+  options: Partial<Pick<CloningProtectionOptions, 'recorder' | 'plannedSources' | 'queueMetrics'>> = {},
 ): void {
   const stop = new AbortController();
   const { client, claims } = api;
@@ -160,7 +162,11 @@ describe('CloningProtectionController', () => {
     api.addClaim({ name: 'clone' }, cloneSpec, 'Pending');
     await api.cached((claims) => claims.size === 2);
     const { logger, seen } = awaitingLogger(removing);
-    runController(context, api, logger);
+    let queue: WorkQueue | undefined;
+    const ignore = (): void => undefined;
+    const observe = (made: WorkQueue): void => void (queue = made);
+    const queueMetrics = { added: ignore, retried: ignore, waited: ignore, worked: ignore, observe };
+    runController(context, api, logger, { queueMetrics });
     await seen;
     const former = api.own.get(claimsRef, source);
     assert.ok(former);
@@ -170,7 +176,7 @@ describe('CloningProtectionController', () => {
     api.setPhase('clone', 'Bound');
     addDeletedSource(api, 'other');
     await api.until(claimsRef, { namespace: 'ns1', name: 'other' }, isLetGo);
-    await systemClock.sleep(50); // more than the longest back-off
+    await eventually(() => assert.equal(queue?.stateOf('ns1/src').state, 'absent', 'the retry of the former claim'));
     assert.ok(!isLetGo(api.own.get(claimsRef, source)));
   });
 
