@@ -1,16 +1,19 @@
-/** `nfs-provisioner audit` as a process, on the sandbox and a real directory. */
+/** `nfs-provisioner audit` on the sandbox and a real directory, here and there as a process. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, test } from 'node:test';
+import { auditExports } from '../../../provisioners/nfs-server/audit-command.ts';
 import { exportBlock } from '../../../provisioners/nfs-server/ganesha-config.ts';
 import { ExportAudit } from '../../../provisioners/nfs-server/export-audit.ts';
-import { parseFlags } from '../../../provisioners/nfs-server/flags.ts';
+import { leadingFlags, parseFlags } from '../../../provisioners/nfs-server/flags.ts';
 import { readSettings } from '../../../provisioners/nfs-server/settings.ts';
 import type { StorageFinding } from '../../../provisioners/shared-audit/storage-audit.ts';
+import { SubcommandError } from '../../../provisioners/shared-audit/storage-audit-command.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { connect, KubeClient } from '../../../src/index.ts';
@@ -25,6 +28,12 @@ const main = programFile('nfs-provisioner');
 const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
 const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
+
+interface AuditRun {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
 
 interface Report {
   looks: number;
@@ -72,16 +81,36 @@ describe('the audit of nfs-server', () => {
   const line = (name: string, id: number): string => `${root}/${name} *(rw,insecure,no_root_squash,fsid=${id})`;
   const kernel = (): string[] => ['-run-server=false', '-use-ganesha=false', '-exports-file', `${folder}/exports`];
 
-  const run = async (...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> => {
-    const { promise, resolve } = Promise.withResolvers<{ code: number; stdout: string; stderr: string }>();
+  const runProgram = async (...args: string[]): Promise<AuditRun> => {
+    const { promise, resolve } = Promise.withResolvers<AuditRun>();
     execFile(process.execPath, [main, ...args], (error, stdout, stderr) =>
       resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     );
     return await promise;
   };
+  /** As the program, in this process. */
+  const run = async (...args: string[]): Promise<AuditRun> => {
+    let [stdout, stderr] = ['', ''];
+    const { flags, rest } = leadingFlags(args)!;
+    const call = {
+      program: 'nfs-provisioner audit',
+      args: rest.slice(1),
+      environment: {},
+      stdin: Object.assign(new PassThrough(), { isTTY: false }),
+      stdout: { write: (text: string) => (stdout += text) },
+      stderr: { write: (text: string) => (stderr += text) },
+      signal: never,
+    };
+    const code = await auditExports(call, readSettings(flags, {})).catch((error: unknown) => {
+      if (!(error instanceof SubcommandError)) throw error;
+      stderr += error.message;
+      return error.exitCode;
+    });
+    return { code, stdout, stderr };
+  };
   const flags = (): string[] => [`-export-dir=${root}`, `-kubeconfig=${sandbox.kubeconfig}`];
   const audit = (...args: string[]) => run(...flags(), ...kernel(), 'audit', '--second-look=1ms', ...args);
-  const read = ({ code, stdout, stderr }: Awaited<ReturnType<typeof run>>): Report & { code: number } => {
+  const read = ({ code, stdout, stderr }: AuditRun): Report & { code: number } => {
     assert.notEqual(stdout, '', stderr);
     return { ...(JSON.parse(stdout) as Report), code };
   };
@@ -146,7 +175,9 @@ describe('the audit of nfs-server', () => {
       findings.filter(({ isDeletable }) => isDeletable).map(({ id }) => id),
       ['pvc-orphan', 'export-3', 'export-4'],
     );
-    const { stdout } = await audit();
+    const program = await runProgram(...flags(), ...kernel(), 'audit', '--second-look=1ms');
+    assert.equal(program.code, 2);
+    const { stdout } = program;
     assert.match(stdout, /^unclaimed +pvc-orphan +- +20\d\d-.*\n/m);
     assert.match(stdout, /needs? attention: 6 \(.*two looks\)\.\n$/);
   });
@@ -167,7 +198,7 @@ describe('the audit of nfs-server', () => {
 
   test('deletes nothing without a question or --yes', async () => {
     write('pvc-orphan/f');
-    const { code, stderr } = await audit('--delete', 'pvc-orphan');
+    const { code, stderr } = await runProgram(...flags(), ...kernel(), 'audit', '--delete', 'pvc-orphan');
     assert.equal(code, 1);
     assert.match(stderr, /--delete cannot ask for confirmation without a terminal: add --yes/);
     assert.ok(existsSync(path.join(root, 'pvc-orphan/f')));
@@ -369,7 +400,7 @@ describe('the audit of nfs-server', () => {
 
   test('concludes nothing from a directory that is not that of the volumes', async () => {
     rmSync(path.join(root, 'nfs-provisioner.identity'));
-    const { code, stdout, stderr } = await audit();
+    const { code, stdout, stderr } = await runProgram(...flags(), ...kernel(), 'audit');
     assert.equal(stdout, '');
     assert.equal(code, 3);
     assert.match(stderr, /nfs-provisioner\.identity does not exist or is empty: .* is not the export directory/);
@@ -377,7 +408,7 @@ describe('the audit of nfs-server', () => {
   });
 
   test('ends with 1 for flags that cannot be used', async () => {
-    assert.equal((await run('-export-dir=relative', 'audit')).code, 1);
-    assert.equal((await run('-no-such-flag', 'audit')).code, 1);
+    assert.equal((await runProgram('-export-dir=relative', 'audit')).code, 1);
+    assert.equal((await runProgram('-no-such-flag', 'audit')).code, 1);
   });
 });
