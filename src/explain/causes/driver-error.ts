@@ -69,6 +69,7 @@ const credentialWords = [
   'NoCredentialProviders',
   'invalid credentials',
   '(?:authentication|login) fail',
+  String.raw`(?:token|session|credentials?|password|key) (?:is|are|has) (?:invalid|not valid|expired)`,
   'Failed to refresh the Token',
   String.raw`\bunauthorized\b`,
 ];
@@ -94,8 +95,8 @@ const misfitWords = [
 export const invalidWords = [
   'bad ?request',
   'InvalidParameter',
-  'invalid (?:input|parameter|value|argument)',
-  String.raw`\bis (?:invalid|not (?:valid|supported|allowed|available))`,
+  'invalid (?:input|parameter|value)',
+  String.raw`\bis (?:invalid|not (?:valid|supported))`,
   String.raw`\.NotSupported`,
   String.raw`\bunsupported`,
 ];

@@ -137,6 +137,18 @@ describe('an error with a code for everything', () => {
       /^Check that the driver's container runs beside the sidecar\. See/,
     ],
     [
+      'a token that is no value of a class',
+      error('Internal', 'failed to create volume: the session is invalid'),
+      'driver-error',
+      /^The storage does not accept the credentials of the driver/,
+    ],
+    [
+      'a part of the storage that is away, which is no value of a class either',
+      error('Internal', 'the metadata service is not available'),
+      'driver-error',
+      /^See the log of the driver$/,
+    ],
+    [
       'a policy above the account',
       error(
         'Internal',
