@@ -238,9 +238,11 @@ describe('a sidecar without election that is stopped until another one has its r
       await delay(Math.max(0, stoppedMs + silenceMs - performance.now()));
       const before = sentBy(first);
       const written = first.proxy.requests.filter(isRecordWrite).length;
+      const logged = first.process.log().length;
       goOn(first);
       await eventually(() => assert.ok(first.proxy.requests.filter(isRecordWrite).length > written));
-      await delay(2000);
+      const isOver = /"Provisioning stopped".* exists already"/;
+      await eventually(() => assert.match(first.process.log().slice(logged), isOver));
       assert.deepEqual(sentBy(first).slice(before.length), [], first.process.log());
       assert.ok(first.process.running());
     });
