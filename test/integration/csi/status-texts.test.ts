@@ -71,7 +71,7 @@ describe('the text of a failure', () => {
   });
 });
 
-describe('a text above 64 KiB', () => {
+describe('a text above 64 KiB', { concurrency: true }, () => {
   const cases: { name: string; handler: RawHandler; survives: boolean }[] = [
     {
       name: 'that the driver does not send, as the limit asks of it',

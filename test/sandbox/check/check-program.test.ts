@@ -116,22 +116,7 @@ describe('csi-sandbox check', () => {
     assert.match(program.output, /--driver-command: a driver runs at .* already; end it, or leave the flag out/);
   });
 
-  test('deletes its volumes and ends the driver when it is interrupted', async (t) => {
-    const folder = await temporaryFolder(t);
-    await using program = SandboxProgram.start(
-      'check',
-      `--csi-address=${folder}/csi.sock`,
-      `--driver-command=${sampleDriver(folder)}`,
-    );
-    await program.prints('pass  claim ');
-    const driverPid = await program.childPid('hostpath');
-    await program.stop('SIGINT');
-    assert.equal(program.ending, 'exit code 130', program.output);
-    assert.throws(() => process.kill(driverPid, 0), /ESRCH/);
-    assert.deepEqual(await volumesLeft(folder), []);
-  });
-
-  test('deletes the volume of a claim that is interrupted while its response is lost', async (t) => {
+  test('deletes its volumes and ends the driver when it is interrupted, also while a response is lost', async (t) => {
     const folder = await temporaryFolder(t);
     await using program = SandboxProgram.start(
       'check',
@@ -141,8 +126,10 @@ describe('csi-sandbox check', () => {
     );
     await program.prints('pass  claim ');
     await eventually(async () => assert.notDeepEqual(await volumeFolders(`${folder}/state`), []));
+    const driverPid = await program.childPid('hostpath');
     await program.stop('SIGINT');
     assert.equal(program.ending, 'exit code 130', program.output);
+    assert.throws(() => process.kill(driverPid, 0), /ESRCH/);
     assert.deepEqual(await volumesLeft(folder), []);
   });
 
