@@ -338,11 +338,10 @@ for (const format of ['text', 'json']) {
     after(() => story[Symbol.asyncDispose]());
 
     test('reach the driver in every call that it could answer with OK', () => {
-      const keys = ['long', 'password', 'quoted'];
-      assert.deepEqual(story.received, {
-        CreateVolume: Array(4).fill(keys), // good, failing, late and broken, each once
-        DeleteVolume: Array(2).fill(keys), // good and broken
-      });
+      const { CreateVolume: creations = [], DeleteVolume: deletions = [] } = story.received;
+      assert.ok(creations.length >= 4, `${creations.length}`); // good, failing, late and broken; on a busy machine some again
+      assert.ok(deletions.length >= 2, `${deletions.length}`); // good and broken
+      for (const secrets of [...creations, ...deletions]) assert.deepEqual(secrets, ['long', 'password', 'quoted']);
     });
 
     test('the program ended as it was meant to, and had talked of its calls', () => {
