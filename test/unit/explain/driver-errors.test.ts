@@ -242,6 +242,12 @@ describe('an error of a deletion', () => {
     assert.match(ofDeletion(error('Internal', 'AccessDenied: ec2:DeleteVolume')), /lacks a permission/);
   });
 
+  test('is a lock or a protection that somebody has set', () => {
+    for (const words of ['409 Conflict ERROR CODE: ScopeLocked', 'volume has deletion protection enabled']) {
+      assert.match(ofDeletion(error('Internal', words)), /^A lock or protection of the storage forbids the deletion/);
+    }
+  });
+
   test('of a deletion that may go on advises nothing at first, and says what if it lasts', () => {
     assert.match(
       ofDeletion(error('Aborted'), false),
