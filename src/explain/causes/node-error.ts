@@ -46,12 +46,22 @@ const cures: readonly NodeErrorCure[] = [
       `The storage finds no machine for node ${node}: compare the node's spec.providerID with the machine there, and check the cloud controller manager: kubectl get node ${node} -o yaml`,
   },
   {
+    pattern: /InvalidVolume\.NotFound|\bvolume (?:id )?\S* ?(?:was |could )?(?:not (?:be )?found|does(?: not|n't) exist)/i,
+    cure: () =>
+      'The storage has no volume of that name any more (spec.csi.volumeHandle of the PersistentVolume): see there who deleted or moved it. If it is gone, its data comes back only from a snapshot or backup, into a new claim',
+  },
+  {
+    pattern: /still being used|has watchers|(?:in use|opened|mapped|locked) (?:by|on) (?:another|other)/i,
+    cure: () =>
+      'Another machine still has the volume open, often the node on which its Pod ran before: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off. Two that write destroy the file system',
+  },
+  {
     pattern: /not ready for workloads|(?:volume|replica)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
     cure: () =>
       'Check the health of the volume in the storage system, above all of its replicas. Do not delete the claim: its data is still there',
   },
   {
-    pattern: /fsck.* errors|RUN fsck|UNEXPECTED INCONSISTENCY|structure needs cleaning/i,
+    pattern: /fsck.* errors|errors in the file ?system|RUN fsck|UNEXPECTED INCONSISTENCY|structure needs cleaning/i,
     cure: ({ node }) =>
       `The file system is damaged. First stop the Pod, and take a snapshot or copy of the volume; then repair it, such as with fsck on node ${node}`,
   },
@@ -72,8 +82,13 @@ const cures: readonly NodeErrorCure[] = [
       'The file system of the volume is damaged, is another one than its fsType says, lacks its kernel module on the node, or is a copy with the UUID of one that is mounted (XFS: mount option nouuid). Take a snapshot or copy before you change anything on it',
   },
   {
+    pattern: /applyFSGroup failed.*(?:permission denied|not permitted|read-only)/is,
+    cure: ({ node, volume }) =>
+      `The kubelet of node ${node} may not change the group of the files to the fsGroup of the Pod, as on an NFS export with root_squash: remove fsGroup from the Pod, export with no_root_squash, or turn it off for all volumes of the driver with fsGroupPolicy: None: kubectl edit csidriver ${(volume?.spec.csi as { driver?: string } | undefined)?.driver ?? ''}`.trimEnd(),
+  },
+  {
     pattern:
-      /executable file not found|command not found|helper program|bad option|modprobe|(?:kernel )?module \S+ not found/i,
+      /executable file not found|command not found|can't execute|exit (?:status|code) 127|helper program|bad option|modprobe|(?:kernel )?module \S+ not found/i,
     cure: ({ node }) =>
       `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils or open-iscsi: install it there`,
   },

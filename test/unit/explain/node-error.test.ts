@@ -41,6 +41,36 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       /^Node n1 lacks a program/,
     ],
     [
+      'a program that a script does not find',
+      "Failed to login with target iqn [iqn.2000-01.com.example:v], err: env: can't execute 'iscsiadm': No such file or directory\n (exit status 127)",
+      /^Node n1 lacks a program/,
+    ],
+    [
+      'a volume that somebody has deleted',
+      'could not attach volume "vol-1" to node "i-1": InvalidVolume.NotFound: The volume \'vol-1\' does not exist.',
+      /^The storage has no volume of that name any more .* only from a snapshot or backup, into a new claim$/,
+    ],
+    [
+      'a volume that the driver does not find',
+      'rpc error: code = NotFound desc = volume 4711 not found',
+      /^The storage has no volume of that name any more/,
+    ],
+    [
+      'a volume that another machine has open',
+      'rpc error: code = Internal desc = rbd image replicapool/csi-vol-1 is still being used',
+      /^Another machine still has the volume open/,
+    ],
+    [
+      'a file system with errors that is to be expanded',
+      'resize2fs: Permission denied to resize filesystem\nThere are errors in the filesystem, so online resizing is not allowed',
+      /^The file system is damaged\. First stop the Pod/,
+    ],
+    [
+      'a group that the kubelet may not change',
+      'applyFSGroup failed for vol v: open /m/raft: permission denied',
+      /^The kubelet of node n1 may not change the group of the files .*: kubectl edit csidriver d\.example\.com$/,
+    ],
+    [
       'a process that has ended',
       'stat /var/lib/kubelet/pods/p/volumes/kubernetes.io~csi/v/mount: transport endpoint is not connected',
       /^The process that serves this mount on node n1 \(FUSE\) has ended/,
