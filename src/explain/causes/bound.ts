@@ -6,6 +6,7 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { type ClusterNode, isBlockedBy, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
+import { attacherPrefix, finalizerRemoval } from '../known-finalizers.ts';
 import { barrierOf, fitsOne, maxNamed, termsOf, termText, valuesOn } from '../node-labels.ts';
 import type { HangingPod } from '../pod-facts-reader.ts';
 import { recordedOf } from '../provisioning-events.ts';
@@ -18,7 +19,7 @@ import {
   schedulingCure,
   silentForMs,
 } from '../scheduler-words.ts';
-import { durationText } from '../texts.ts';
+import { durationText, quotedError } from '../texts.ts';
 import { checkAttributesModified, checkSourceDropped } from './attributes-class.ts';
 import { checkBound } from './claim.ts';
 import { checkExpansion } from './expansion.ts';
@@ -76,7 +77,7 @@ function hintOf(pod: Pod, facts: ClaimFacts): Hint | undefined {
   if (node !== '') return startHint(pod, node, facts);
   const refusal = refusalOf(pod);
   if (refusal !== undefined && isOutdated(refusal, facts)) return undefined; // it is tried again in a moment
-  const waits = waitsForScheduler(pod, facts.nowMs);
+  const waits = waitsForScheduler(pod, facts);
   // while it waits for another claim, the scheduler reports nothing
   const isOld = facts.nowMs - Date.parse(pod.metadata.creationTimestamp ?? '') > silentForMs;
   if (isForScheduler(pod) && (refusal !== undefined || isOld)) {
@@ -84,7 +85,7 @@ function hintOf(pod: Pod, facts: ClaimFacts): Hint | undefined {
     if (byClaims !== undefined) return byClaims;
   }
   if (waits?.state === 'waiting') return undefined;
-  if (waits !== undefined) return { text: waits.text.replace(/^ and /, ''), cure: waits.cure };
+  if (waits !== undefined) return { text: waits.text.replace(/^,? and /, ''), cure: waits.cure };
   return refusal === undefined ? undefined : refusalHint(pod, refusal, facts);
 }
 
@@ -271,6 +272,7 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
     });
   }
   if (nowMs - newest.atMs > repeatedWithinMs) return attachmentHint(node, facts);
+  if (newest.text.includes('volume attachment is being deleted')) return detachingHint(base, facts);
   const isAttach = about.some(({ reason, message }) => reason === 'FailedAttachVolume' && message === newest.text);
   return {
     text: `${base}: its volume cannot be ${isAttach ? 'attached' : 'mounted'}. Last error, ${ago} ago: ${newest.text}`,
@@ -322,6 +324,22 @@ function otherHint(pod: Pod, node: string, { claim, hanging, nowMs }: ClaimFacts
 function isOver(reason: string, message: string, volumeName: string): boolean {
   if (reason === 'SuccessfulAttachVolume') return message.includes(`"${volumeName}"`);
   return beyondVolumes.has(reason);
+}
+
+/** The volume is attached anew only once it is detached, for which the attacher says why it fails. */
+function detachingHint(base: string, { hanging }: ClaimFacts): Hint {
+  const attachment = found(hanging?.attachment);
+  const { name = '', finalizers = [] } = attachment?.metadata ?? {};
+  const error = attachment?.status?.detachError?.message;
+  const own = finalizers.find((each) => each.startsWith(attacherPrefix));
+  const look = "See the log of the driver's controller, container csi-attacher, and what the storage says of the volume";
+  return {
+    text: `${base}: the volume is being detached from it first (VolumeAttachment ${name}), which does not end.${error === undefined ? '' : ` Last error: ${quotedError(error)}`}`,
+    cure:
+      own === undefined
+        ? look
+        : `${look}. Only if the storage itself shows that the volume is attached to no node, remove the finalizer, and it is attached anew: ${finalizerRemoval({ kind: 'volumeattachment', name, finalizers }, own)}`,
+  };
 }
 
 /** No event says why; the attacher writes it into the VolumeAttachment. */

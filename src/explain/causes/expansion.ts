@@ -5,6 +5,7 @@ import type { ResizedClaim } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Holding } from '../explanation.ts';
 import { recordedOf } from '../provisioning-events.ts';
+import { noProvisioner } from '../static-volumes.ts';
 import { durationText, lastChangeMs, lasting, quotedError } from '../texts.ts';
 
 /** An external-resizer that works has begun by then, in milliseconds. */
@@ -89,12 +90,14 @@ function onNode(error: string | undefined, state: string, { claim, nowMs }: Clai
 function untouched({ claim, events, nowMs }: ClaimFacts): Hint {
   const waits = recordedOf((found(events) ?? []).filter(({ reason }) => reason === 'ExternalExpanding'));
   const sinceMs = nowMs - (waits?.sinceMs ?? lastChangeMs(claim));
-  const driver = requestedProvisioner(claim) ?? 'its driver';
+  const provisioner = requestedProvisioner(claim);
+  const isStatic = provisioner === undefined || provisioner === noProvisioner;
+  const driver = isStatic ? 'its driver' : provisioner;
   const said = waits === undefined ? '' : `. kube-controller-manager: ${waits.text.replace(/\.$/, '')}`;
   const unread = events?.kind === 'unreadable' ? ` (${events.why})` : '';
   return {
     text: `no external-resizer of ${driver} has begun to expand the volume in ${durationText(sinceMs)}${unread}${said}`,
-    cure: `Run the sidecar csi-resizer beside the controller of ${driver}, or see its log if it does run; if the driver cannot expand volumes, create a larger claim and copy the data`,
+    cure: `${isStatic ? 'If its PersistentVolume has no spec.csi, nothing expands it: create a larger volume and claim, and copy the data. Else run' : 'Run'} the sidecar csi-resizer beside the controller of ${driver}, or see its log if it does run; if the driver cannot expand volumes, create a larger claim and copy the data`,
     isLate: sinceMs > begunWithinMs,
   };
 }

@@ -140,7 +140,7 @@ const usualScheduler = 'default-scheduler';
 /** A Pod that has no node, and that the scheduler has not refused, or for which it makes room. The text goes on after what it does. */
 export function waitsForScheduler(
   pod: Pod,
-  nowMs: number,
+  { claim, nowMs }: Pick<ClaimFacts, 'claim' | 'nowMs'>,
 ): { state: 'waiting' | 'stuck'; text: string; cure: string; cause: Cause } | undefined {
   const { metadata, spec, status } = pod;
   const ageMs = nowMs - Date.parse(metadata.creationTimestamp ?? '');
@@ -157,6 +157,15 @@ export function waitsForScheduler(
     };
   }
   const nominated = status?.nominatedNodeName ?? '';
+  // since Kubernetes 1.35 also of a Pod that has its node, and only waits for its volumes
+  if (nominated !== '' && nominated === selectedNode(claim)) {
+    return {
+      state: 'waiting',
+      cause: 'waits-for-consumer',
+      text: `, and the scheduler has chosen node ${nominated} for it, once its volumes are there.`,
+      cure: 'Nothing: the Pod gets its node once all its claims are bound',
+    };
+  }
   if (nominated !== '') {
     const since = status?.conditions?.find(({ type }) => type === 'PodScheduled')?.lastTransitionTime;
     const isLate = nowMs - Date.parse(since ?? '') > preemptedWithinMs;
@@ -194,7 +203,7 @@ export function waitsForScheduler(
 function podFinding(pod: Pod, facts: ClaimFacts): Holding {
   const { name } = pod.metadata;
   if (isBlockedBy(pod, facts.claim)) return blocked(pod, facts.claim);
-  const waits = waitsForScheduler(pod, facts.nowMs);
+  const waits = waitsForScheduler(pod, facts);
   if (waits !== undefined) {
     const { state, cause, text, cure } = waits;
     return { state, cause, message: `Pod ${name} uses the claim${text}`, cure };

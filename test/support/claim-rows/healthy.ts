@@ -316,6 +316,20 @@ export const healthy: readonly Row[] = [
     healthy: ['waits-for-consumer'],
   },
   {
+    title: 'a bound claim whose Pod has its node, and gets it in a moment',
+    async arrange(world) {
+      await lateClaim(world);
+      const chosen = { 'volume.kubernetes.io/selected-node': world.name('node') };
+      await world.patch({ kind: 'claim', name: 'c' }, { metadata: { annotations: chosen } });
+    },
+    async recorded(world) {
+      const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }];
+      await world.patch(pod, { status: { phase: 'Pending', nominatedNodeName: world.name('node'), conditions } });
+    },
+    cluster: recordedOnly,
+    healthy: ['waits-for-consumer', ...waitsForBinding],
+  },
+  {
     title: 'a claim with one Pod that fits no node and one that the scheduler has not seen yet',
     async arrange(world) {
       await lateClaim(world);

@@ -825,6 +825,42 @@ const starting: readonly Row[] = [
     advises: /^The server no longer has the directory that node \S+ has mounted/,
   },
   {
+    title: 'a bound claim whose volume must be detached from the node first',
+    async arrange(world) {
+      await startWith(world, {
+        reason: 'FailedMount',
+        message: `MountVolume.WaitForAttach failed for volume "${world.name('volume')}" : volume attachment is being deleted`,
+        component: 'kubelet',
+      });
+      const detachError = { time: new Date().toISOString(), message: 'context deadline exceeded' };
+      const { metadata } = await addAttachment(world, world.name('node'), { attached: true, detachError });
+      const held = { kind: 'attachment', name: metadata.name } as const;
+      await world.patch(held, { metadata: { finalizers: ['external-attacher/csi-example-com'] } });
+      await world.remove(held);
+    },
+    recorded: boundAndPending,
+    cluster: { not: 'it needs an external-attacher that cannot detach' },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /the volume is being detached from it first \(VolumeAttachment csi-\S+\), which does not end\. Last error: context deadline exceeded$/,
+    advises:
+      /container csi-attacher, .* attached to no node, remove the finalizer, .*: kubectl patch volumeattachment csi-\S+ --type=json /,
+  },
+  {
+    title: 'a bound claim whose files the kubelet may not give to the group of the Pod',
+    arrange: (world) =>
+      startWith(world, {
+        reason: 'FailedMount',
+        message: `MountVolume.SetUp failed for volume "${world.name('volume')}" : applyFSGroup failed for vol v: open /m/raft: permission denied`,
+        component: 'kubelet',
+      }),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /its volume cannot be mounted\. Last error, \d+ s ago: .*permission denied$/,
+    advises: /^The kubelet of node \S+ may not change the group of the files to the fsGroup of the Pod/,
+  },
+  {
     title: 'a bound claim whose Pod lacks a ConfigMap',
     arrange: (world) => startWith(world, { reason: 'FailedMount', message: missing, component: 'kubelet', count: 7 }),
     recorded: boundAndPending,
@@ -930,25 +966,38 @@ const condition = (type: string, message = ''): object => ({
   conditions: [{ type, status: 'True', message, lastTransitionTime: new Date().toISOString().replace(/\.\d+Z/, 'Z') }],
 });
 
+const expands: RecordedEvent = {
+  reason: 'ExternalExpanding',
+  message: 'waiting for an external controller to expand this PVC',
+  component: 'volume_expand',
+};
+
 /** A bound claim that is to become larger, and one whose namespace is being deleted. */
 const changing: readonly Row[] = [
   {
     title: 'a bound claim that requests more, and no external-resizer works on that',
     arrange: (world) => requestMore(world),
-    recorded: (world) =>
-      world.addEvent(
-        { kind: 'claim', name: 'c' },
-        {
-          reason: 'ExternalExpanding',
-          message: 'waiting for an external controller to expand this PVC',
-          component: 'volume_expand',
-        },
-      ),
+    async recorded(world) {
+      const annotations = { 'volume.kubernetes.io/storage-provisioner': world.driver };
+      await world.patch({ kind: 'claim', name: 'c' }, { metadata: { annotations } });
+      await world.addEvent({ kind: 'claim', name: 'c' }, expands);
+    },
     laterMs: 3 * minute,
     verdict: 'bound',
     cause: 'bound',
     says: /requests 2Gi, and has 1Gi: no external-resizer of .* has begun to expand the volume in 3 min/,
     advises: /^Run the sidecar csi-resizer beside the controller of /,
+  },
+  {
+    title: 'a bound claim that requests more than its existing volume has',
+    arrange: (world) => requestMore(world),
+    recorded: (world) => world.addEvent({ kind: 'claim', name: 'c' }, expands),
+    cluster: { not: 'its volume would be one that somebody else has made' },
+    laterMs: 3 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /requests 2Gi, and has 1Gi: no external-resizer of its driver has begun to expand the volume in 3 min/,
+    advises: /^If its PersistentVolume has no spec\.csi, nothing expands it: create a larger volume and claim/,
   },
   {
     title: 'a bound claim that requests more, which the driver refuses',
