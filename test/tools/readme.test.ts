@@ -67,7 +67,7 @@ const otherFlags = new Set([
     '--without',
     '--together',
   ],
-  '--minutes',
+  ...['--minutes', '--driver-ms', '--latency-ms'],
   ...['--api-minutes', '--journal', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short', '--program'],
   '--test-name-pattern', // npm test
   ...[
