@@ -155,13 +155,26 @@ export function parameterCure(text: string, { storageClass }: ClaimFacts): strin
   const quotes = said.match(/"[^"]+"|'[^']+'|\([^()]+\)|\[[^[\]]+\]/g)?.map((each) => each.slice(1, -1)) ?? [];
   // as in `diskCategory is cloud`
   quotes.push(...Array.from(said.matchAll(/(?:\bis|[=:]) ?([\w.-]*\w)/g), ([, word = '']) => word));
-  const parameters = Object.entries(found(storageClass)?.parameters ?? {});
-  const quoted = parameters.find(
-    ([key, value]) => !key.startsWith('csi.storage.k8s.io/') && value.length >= minLength && quotes.includes(value),
+  const parameters = Object.entries(found(storageClass)?.parameters ?? {}).filter(
+    ([key, value]) => !key.startsWith('csi.storage.k8s.io/') && value.length >= minLength,
   );
+  const quoted =
+    parameters.find(([, value]) => quotes.includes(value)) ??
+    (code === 'InvalidArgument' ? bareParameter(said, parameters) : undefined);
   if (quoted === undefined) return undefined;
   const [key, value] = quoted;
   return `The error quotes ${shortValue(value)}, the value of the class parameter ${shortValue(key)}: correct the class (delete it and create it again), or the driver's configuration for that value. The claim can stay`;
+}
+
+/** As in `azureDisk - PremiumV2_LRS is not supported`; what the driver would take instead follows, and a condition comes first. */
+function bareParameter(said: string, parameters: readonly [string, string][]): [string, string] | undefined {
+  const [refusedPart = ''] = said.split(
+    /(?:supported|allowed|valid|possible) (?:values|types)|(?:must be|expected) one of/i,
+  );
+  // a word that is in no sentence by accident
+  const words = (refusedPart.match(/[\w.:/-]*\w/g) ?? []).filter((word) => /[\d_/]/.test(word));
+  const last = words.findLast((word) => parameters.some(([, value]) => value === word));
+  return parameters.find(([, value]) => value === last);
 }
 
 /** Whether two names differ by letter case, separators, or one or two letters. */
