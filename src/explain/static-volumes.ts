@@ -214,7 +214,7 @@ function sizeOf(claim: PersistentVolumeClaim, { spec }: PersistentVolume): Diffe
   if (quantityBytes(offered) >= quantityBytes(requested)) return undefined;
   return {
     text: `it has ${offered}, and the claim requests ${requested}`,
-    cure: `Recreate the claim with at most ${offered}`,
+    cure: `Recreate the claim with at most ${offered}, or create a larger PersistentVolume for it`,
   };
 }
 

@@ -332,7 +332,8 @@ function detachingHint(base: string, { hanging }: ClaimFacts): Hint {
   const { name = '', finalizers = [] } = attachment?.metadata ?? {};
   const error = attachment?.status?.detachError?.message;
   const own = finalizers.find((each) => each.startsWith(attacherPrefix));
-  const look = "See the log of the driver's controller, container csi-attacher, and what the storage says of the volume";
+  const look =
+    "See the log of the driver's controller, container csi-attacher, and what the storage says of the volume";
   return {
     text: `${base}: the volume is being detached from it first (VolumeAttachment ${name}), which does not end.${error === undefined ? '' : ` Last error: ${quotedError(error)}`}`,
     cure:

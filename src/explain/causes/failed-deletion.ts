@@ -127,7 +127,8 @@ const deletionCures: readonly TextPattern[] = [
     cure: 'Correct the secret parameters of the class: delete it and create it again; or name the Secret in the annotations volume.kubernetes.io/provisioner-deletion-secret-name and -namespace of the volume',
   },
   {
-    pattern: /ScopeLocked|\bscope\(s\) are locked|(?:deletion|delete)[ -]?protect|termination protection|is protected (?:from|against)|\blegal hold\b|\bimmutab/i,
+    pattern:
+      /ScopeLocked|\bscope\(s\) are locked|(?:deletion|delete)[ -]?protect|termination protection|is protected (?:from|against)|\blegal hold\b|\bimmutab/i,
     cure: 'A lock or protection of the storage forbids the deletion: whoever has set it there removes it, and the deletion goes on. If the storage is to stay, set the reclaim policy to Retain and delete the PersistentVolume',
     log: true,
   },

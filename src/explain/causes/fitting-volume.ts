@@ -98,7 +98,7 @@ function takenVolume(
         ? reuseCure(volume)
         : isReserved
           ? freeCure(volume)
-          : 'Recreate the claim for another volume',
+          : 'Recreate the claim for another volume. For a share that claims of several namespaces use, each needs a PersistentVolume of its own, with the same server and path, or driver and another volumeHandle where the driver permits that',
   };
 }
 

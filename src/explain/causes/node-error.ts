@@ -46,7 +46,8 @@ const cures: readonly NodeErrorCure[] = [
       `The storage finds no machine for node ${node}: compare the node's spec.providerID with the machine there, and check the cloud controller manager: kubectl get node ${node} -o yaml`,
   },
   {
-    pattern: /InvalidVolume\.NotFound|\bvolume (?:id )?\S* ?(?:was |could )?(?:not (?:be )?found|does(?: not|n't) exist)/i,
+    pattern:
+      /InvalidVolume\.NotFound|\bvolume (?:id )?\S* ?(?:was |could )?(?:not (?:be )?found|does(?: not|n't) exist)/i,
     cure: () =>
       'The storage has no volume of that name any more (spec.csi.volumeHandle of the PersistentVolume): see there who deleted or moved it. If it is gone, its data comes back only from a snapshot or backup, into a new claim',
   },

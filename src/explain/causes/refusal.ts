@@ -121,6 +121,15 @@ const refusals: readonly Refusal[] = [
       ),
   },
   {
+    pattern: /failed calling webhook "([^"]+)".*service "[^"]+" not found/s,
+    cause: 'api-server',
+    cure: ([, webhook = '']) =>
+      withCommand(
+        `The Service of webhook ${webhook} does not exist: reinstall what it belongs to or, if that was removed on purpose, delete its webhook configuration, too. The webhooks`,
+        ['kubectl', 'get', 'validatingwebhookconfigurations,mutatingwebhookconfigurations'],
+      ),
+  },
+  {
     pattern: /failed calling webhook "([^"]+)"/,
     cause: 'api-server',
     cure: ([, webhook = '']) =>

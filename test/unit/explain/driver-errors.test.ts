@@ -196,6 +196,36 @@ describe('an error with a code for everything', () => {
   }
 });
 
+describe('a value of the class that the driver refuses without quotes', () => {
+  const cureOf = (said: string, parameters: Record<string, string>): string => {
+    const storageClass = { metadata: { name: 's' }, provisioner: 'd.example.com', parameters };
+    const claim = { metadata: { name: 'c', namespace: 'ns1' }, spec: {} };
+    const facts: ClaimFacts = { nowMs: 0, claim, storageClass: { kind: 'found', value: storageClass } };
+    return failureMeaning(error('InvalidArgument', said), { facts }).cure;
+  };
+
+  test('is named with its parameter', () => {
+    assert.match(
+      cureOf('azureDisk - PremiumV2_LRS is not supported. Supported values are [Premium_LRS]', {
+        skuName: 'PremiumV2_LRS',
+      }),
+      /^The error quotes PremiumV2_LRS, the value of the class parameter skuName: /,
+    );
+  });
+
+  test('is the last one that the message has, and none of those that the driver would take', () => {
+    const mode = 'PRIVATE_SERVICE_ACCESS';
+    assert.match(
+      cureOf(`with connect mode ${mode} the range must have a name, not 10.20.0.0/24`, { mode, range: '10.20.0.0/24' }),
+      /the value of the class parameter range: /,
+    );
+    assert.match(
+      cureOf('no such type. Supported values are Premium_LRS', { skuName: 'Premium_LRS' }),
+      /^The driver cannot create such a volume: /,
+    );
+  });
+});
+
 describe('an error about a volume with a data source', () => {
   const source = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', namespace: 'ns1', name: 's' };
   const facts: ClaimFacts = { nowMs: 0, claim: { metadata: { name: 'c', namespace: 'ns1' }, spec: {} }, source };

@@ -60,6 +60,13 @@ describe('a refusal', () => {
     });
   }
 
+  test('does not wait for a webhook whose Service is gone', () => {
+    const text = 'failed calling webhook "w": failed to call webhook: Post "https://a.b.svc/": service "a" not found';
+    const { cause, cure } = refusalMeaning(text, ofSet);
+    assert.equal(cause, 'api-server');
+    assert.match(cure, /^The Service of webhook w does not exist: .*delete its webhook configuration, too\./);
+  });
+
   test('gives no command with a name that cannot be copied', () => {
     const { cure } = refusalMeaning('serviceaccount "a\u202e" not found', ofDeployment);
     assert.match(cure, /^Create the ServiceAccount, or correct serviceAccountName in the Pod template$/);
