@@ -414,12 +414,20 @@ const rows: readonly Row[] = [
     cure: /^See the log of the driver's container/,
   },
   {
-    what: 'a driver that is away',
+    what: 'a driver that says that it is not available',
     name: 'unavailable',
+    fault: { code: 'UNAVAILABLE', message: 'out for lunch' },
+    cause: 'driver-error',
+    says: /out for lunch/,
+    cure: /container runs/,
+  },
+  {
+    what: 'a driver that does not reach its storage',
+    name: 'unreachable',
     fault: { code: 'UNAVAILABLE', message: 'connection refused' },
     cause: 'driver-error',
     says: /connection refused/,
-    cure: /container runs/,
+    cure: /^The driver does not reach its storage/,
   },
   {
     what: 'a driver that is still at work',

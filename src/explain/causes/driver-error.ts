@@ -179,7 +179,9 @@ export const driverError = defineCause({
   name: 'driver-error',
   failures: [
     {
-      pattern: /code = Unavailable .*(\.sock|not connected)/s,
+      // in the words of this sidecar, of the Go one, and of gRPC
+      pattern:
+        /code = Unavailable .*(?:\.sock|not connected|dial unix|nothing listens on|has the driver started|error reading from server)/s,
       cure: "Check that the driver's container runs beside the sidecar",
       log: true,
     },

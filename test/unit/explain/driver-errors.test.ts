@@ -35,6 +35,19 @@ describe('a code of the CSI specification', () => {
     });
   }
 
+  for (const [what, text] of [
+    ['this sidecar', 'the CSI driver is not connected'],
+    ['this sidecar amid a call', 'error reading from server: EOF'],
+    [
+      'the Go sidecar',
+      'connection error: desc = "transport: Error while dialing: dial unix /run/csi/socket: connect: connection refused"',
+    ],
+  ] as const) {
+    test(`of a driver that is away, in the words of ${what}, is not about its storage`, () => {
+      assert.match(cureOf(error('Unavailable', text)), /^Check that the driver's container runs beside the sidecar\. /);
+    });
+  }
+
   test('of a call that may go on advises nothing at first, and says what if it lasts', () => {
     for (const code of ['DeadlineExceeded', 'Aborted', 'Canceled']) {
       assert.match(
