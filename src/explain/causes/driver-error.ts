@@ -168,6 +168,20 @@ export function certificateCure(who: string): string {
   return `The storage answers, but ${who} does not accept its certificate: renew it there if it has expired, give ${who} its authority or the name for which it is valid, and check the clocks`;
 }
 
+/** The driver itself does not respond, in the words of this sidecar, of the Go one, or of gRPC: not its storage. */
+export const driverAway: TextPattern = {
+  pattern: /code = Unavailable .*(?:\.sock|not connected|dial unix|error reading from server)/s,
+  cure: "Check that the driver's container runs beside the sidecar",
+  log: true,
+};
+
+/** No words say whether that is the driver or its storage. */
+export const unavailable: TextPattern = {
+  pattern: /code = Unavailable /,
+  cure: "Check that the driver's container runs beside the sidecar, and that the storage behind it responds",
+  log: true,
+};
+
 /** Provisioners of local paths have a Pod do the work. */
 export const helperError: TextPattern = {
   pattern: /(?:create|delete) process timeout|helper[ -]?pod/i,
@@ -178,13 +192,7 @@ export const helperError: TextPattern = {
 export const driverError = defineCause({
   name: 'driver-error',
   failures: [
-    {
-      // in the words of this sidecar, of the Go one, and of gRPC
-      pattern:
-        /code = Unavailable .*(?:\.sock|not connected|dial unix|nothing listens on|has the driver started|error reading from server)/s,
-      cure: "Check that the driver's container runs beside the sidecar",
-      log: true,
-    },
+    driverAway,
     {
       pattern: /code = (DeadlineExceeded|Canceled) /,
       cure: 'Nothing yet: the driver may still be creating the volume, and is called again',
@@ -229,11 +237,7 @@ export const driverError = defineCause({
       log: true,
     },
     ...creationErrors,
-    {
-      pattern: /code = Unavailable /,
-      cure: "Check that the driver's container runs beside the sidecar, and that the storage behind it responds",
-      log: true,
-    },
+    unavailable,
     helperError,
     {
       pattern: /^An earlier attempt may have left a volume/,

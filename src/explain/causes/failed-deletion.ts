@@ -8,7 +8,7 @@ import { failuresText, type Recorded } from '../provisioning-events.ts';
 import { cureText, type LastingCure, quotedError } from '../texts.ts';
 import { stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
-import { absentError, helperError, storageErrors } from './driver-error.ts';
+import { absentError, driverAway, helperError, storageErrors, unavailable } from './driver-error.ts';
 import { requestMeaning } from './failure.ts';
 
 /** Snapshots in a message: more are counted. */
@@ -107,11 +107,7 @@ const deletionCures: readonly TextPattern[] = [
     pattern: /code = InvalidArgument /,
     cure: 'The driver does not understand the volume: compare spec.csi.volumeHandle with what it expects, and see whether it needs a Secret',
   },
-  {
-    pattern: /code = Unavailable .*(\.sock|not connected)/s,
-    cure: "Check that the driver's container runs beside the sidecar",
-    log: true,
-  },
+  driverAway,
   {
     pattern: /code = (DeadlineExceeded|Aborted|Canceled) /,
     cure: 'Nothing yet: the driver may still be deleting it, and is called again',
@@ -134,11 +130,7 @@ const deletionCures: readonly TextPattern[] = [
   },
   ...storageErrors,
   { pattern: absentError, cure: absentCure, log: true },
-  {
-    pattern: /code = Unavailable /,
-    cure: "Check that the driver's container runs beside the sidecar, and that the storage behind it responds",
-    log: true,
-  },
+  unavailable,
   helperError,
   { pattern: /(?:)/, cure: '', log: true },
 ];

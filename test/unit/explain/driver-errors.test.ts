@@ -45,6 +45,8 @@ describe('a code of the CSI specification', () => {
   ] as const) {
     test(`of a driver that is away, in the words of ${what}, is not about its storage`, () => {
       assert.match(cureOf(error('Unavailable', text)), /^Check that the driver's container runs beside the sidecar\. /);
+      const deletion = deletionMeaning(error('Unavailable', text), undefined);
+      assert.equal(deletion.cure, "Check that the driver's container runs beside the sidecar");
     });
   }
 
