@@ -142,14 +142,18 @@ describe('a driver with two topology keys', () => {
       new RegExp(`selected node ${nodeName} cannot use it.*${rack}:1.*this node has map.*${rack}:2`),
     );
     assert.match(scene.sidecar.log(), /The selected node cannot use the volume that the driver created/);
-    const explanation = await why(await readerKubeconfig(scene.cluster, scene.namespace), `${scene.namespace}/${name}`);
-    assert.deepEqual([explanation.verdict, explanation.cause], ['bound', 'bound']);
+    const kubeconfig = await readerKubeconfig(scene.cluster, scene.namespace);
     const said = [
       `${nodeName}, is not in the node affinity of the volume`,
       `node affinity doesn't match node "${nodeName}"`,
       `the volume can only be used on nodes with .*${rack}=1, and there is none`,
-    ]; // before, at and after the Pod is scheduled
-    assert.match(explanation.message, new RegExp(said.join('|')));
+    ]; // before, at and after the scheduler has refused the Pod
+    // between the binding and the refusal nothing is said: no node is selected any more, and the Pod has no condition yet
+    await scene.eventually(async () => {
+      const { verdict, cause, message: text } = await why(kubeconfig, `${scene.namespace}/${name}`);
+      assert.deepEqual([verdict, cause], ['bound', 'bound']);
+      assert.match(text, new RegExp(said.join('|')));
+    });
     await deletePod(scene, pod);
   });
 });
