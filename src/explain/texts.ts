@@ -47,17 +47,25 @@ export interface LastingCure {
   late?: string | undefined;
   /** Whether the log of the driver says more. */
   log?: boolean | undefined;
+  /** Whether only words say so that storages use for several things: what the error itself says comes first. */
+  byWords?: boolean | undefined;
 }
 
 /** @param known.log - a sentence that says where the log of the driver is, without its full stop. */
 export function cureText(
-  { cure, late, log: isLogged }: LastingCure,
+  { cure, late, log: isLogged, byWords }: LastingCure,
   { isLate, log }: { isLate: boolean; log: string },
 ): string {
   if (late !== undefined && !isLate) return lasting(cure, late);
-  const text = isLate ? (late ?? cure) : cure;
+  const known = isLate ? (late ?? cure) : cure;
+  const text = byWords === true ? unlessSaid(known) : known;
   if (isLogged !== true) return text;
   return text === '' ? log : `${text}. ${log}`;
+}
+
+/** A cure that is usual for such an error, and no more than that. Without its full stop. */
+export function unlessSaid(cure: string): string {
+  return `Unless the error says otherwise: ${lowerFirst(cure)}`;
 }
 
 /** What to do about something that usually passes by itself. All without full stops. */

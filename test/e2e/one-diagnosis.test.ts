@@ -427,7 +427,7 @@ const rows: readonly Row[] = [
     fault: { code: 'UNAVAILABLE', message: 'connection refused' },
     cause: 'driver-error',
     says: /connection refused/,
-    cure: /^The driver does not reach its storage/,
+    cure: /^Unless the error says otherwise: the driver does not reach its storage/,
   },
   {
     what: 'a driver that is still at work',

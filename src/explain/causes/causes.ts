@@ -2,7 +2,7 @@
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { driverLogText } from '../driver-log.ts';
 import { type MissingRight, missingRight, rightCure } from '../missing-right.ts';
-import { cureText } from '../texts.ts';
+import { cureText, type LastingCure } from '../texts.ts';
 import { attributesClass } from './attributes-class.ts';
 import type { Cause, CauseDefinition } from './cause.ts';
 import { nameTaken } from './claim.ts';
@@ -55,14 +55,8 @@ const definitions: readonly CauseDefinition[] = [
 const classPrefix = /^failed to provision volume with StorageClass "[^"]*": /;
 const infeasiblePrefix = /^Volume provisioning failed with infeasible error\. Retries will be delayed\. /;
 
-export interface Meaning {
+export interface Meaning extends LastingCure {
   cause: Cause;
-  /** What to do, without a full stop. */
-  cure: string;
-  /** Of one that passes by itself: what to do once it has lasted too long. */
-  late?: string | undefined;
-  /** Whether the log of the driver says more. */
-  log?: boolean | undefined;
 }
 
 /** What is known of a failed attempt besides its text. */
@@ -125,8 +119,8 @@ function textualMeaning(text: string, facts: ClaimFacts | undefined): Meaning {
   for (const { name, failures = [] } of definitions) {
     const meaning = failures.find(({ pattern }) => texts.some((each) => pattern.test(each)));
     if (meaning !== undefined) {
-      const { cure, late, log, account } = meaning;
-      return { cause: name, cure: account === true ? `${cure}${secretText(facts)}` : cure, late, log };
+      const { cure, late, log, byWords, account } = meaning;
+      return { cause: name, cure: account === true ? `${cure}${secretText(facts)}` : cure, late, log, byWords };
     }
   }
   throw new Error('the last cause fits every text');

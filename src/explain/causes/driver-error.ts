@@ -128,15 +128,16 @@ export const storageErrors: readonly TextPattern[] = [
     cure: 'A policy of the cloud or storage forbids this, whatever permissions the account of the driver has: its administrator makes an exception, or the parameters of the class are made to follow it (delete the class and create it again)',
     log: true,
   },
-  { pattern: vagueError(permissionWords), cure: accountCure, log: true, account: true },
+  { pattern: vagueError(permissionWords), cure: accountCure, log: true, byWords: true, account: true },
   {
     pattern: vagueError(credentialWords),
     cure: 'The storage does not accept the credentials of the driver: renew them, in its Secret or in its configuration, and restart its Pod if it reads them only once',
     log: true,
+    byWords: true,
     account: true,
   },
   { pattern: vagueError(certificateWords), cure: certificateCure('the driver'), log: true },
-  { pattern: vagueError(networkWords), cure: unreachableCure, log: true },
+  { pattern: vagueError(networkWords), cure: unreachableCure, log: true, byWords: true },
 ];
 
 /** What they mean of a volume that is to be created. */
@@ -146,17 +147,19 @@ const creationErrors: readonly TextPattern[] = [
     pattern: vagueError(misfitWords),
     cure: 'No storage that the driver knows fits what the class asks for, such as its policy, pool or tags: correct the class (delete it and create it again), or the storage so that it fits',
     log: true,
+    byWords: true,
   },
   {
     pattern: vagueError([String.raw`InvalidVolume\.NotFound`]),
     cure: 'The storage lost the volume while creating it; its own log (at AWS: CloudTrail) says why: often the account of the driver may not use the encryption key',
     log: true,
   },
-  { pattern: vagueError(absentWords), cure: absentCure, log: true },
+  { pattern: vagueError(absentWords), cure: absentCure, log: true, byWords: true },
   {
     pattern: vagueError(invalidWords),
     cure: 'The storage does not accept a value that the message names, such as a type or a zone. If the class has it, correct the class (delete it and create it again); if the claim has it, recreate the claim; else correct the configuration of the driver',
     log: true,
+    byWords: true,
   },
 ];
 
@@ -301,4 +304,5 @@ export const noRoomError: TextPattern = {
   pattern: vagueError(limitWords),
   cure: 'The storage has no room, or a limit is reached: its administrator raises the limit or frees storage; or request less, or use another class',
   log: true,
+  byWords: true,
 };

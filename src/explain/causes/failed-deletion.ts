@@ -85,8 +85,8 @@ function secretCommand({ metadata: { name } }: VolumeFacts['volume']): string {
 export function deletionMeaning(text: string, recorded: string | undefined): LastingCure & { cause: Cause } {
   const request = requestMeaning(text, { recorded });
   if (request !== undefined) return { cause: request.cause, cure: request.cure };
-  const { cure = '', late, log } = deletionCures.find(({ pattern }) => pattern.test(text)) ?? {};
-  return { cause: 'delete-error', cure, late, log };
+  const { cure = '', late, log, byWords } = deletionCures.find(({ pattern }) => pattern.test(text)) ?? {};
+  return { cause: 'delete-error', cure, late, log, byWords };
 }
 
 const absentCure =
@@ -129,7 +129,7 @@ const deletionCures: readonly TextPattern[] = [
     log: true,
   },
   ...storageErrors,
-  { pattern: absentError, cure: absentCure, log: true },
+  { pattern: absentError, cure: absentCure, log: true, byWords: true },
   unavailable,
   helperError,
   { pattern: /(?:)/, cure: '', log: true },

@@ -1,6 +1,6 @@
 /** What it means that a volume cannot be attached to a node or mounted there, by the words of drivers, kubelets and mount programs. */
 import type { PersistentVolume } from '../../provision/objects.ts';
-import { lasting } from '../texts.ts';
+import { lasting, unlessSaid } from '../texts.ts';
 import { certificateCure, networkWords } from './driver-error.ts';
 
 /** Where it failed, and for which volume. */
@@ -13,6 +13,8 @@ interface NodeError {
 
 interface NodeErrorCure {
   pattern: RegExp;
+  /** As of `TextPattern`. */
+  byWords?: true;
   /** Without a full stop. */
   cure: (error: NodeError) => string;
 }
@@ -42,12 +44,14 @@ const cures: readonly NodeErrorCure[] = [
   {
     pattern:
       /(?:VirtualMachine|virtual machine|instance|node|server|droplet) \S* ?(?:was )?not found|failed to find VirtualMachine|no such (?:instance|node)/i,
+    byWords: true,
     cure: ({ node }) =>
       `The storage finds no machine for node ${node}: compare the node's spec.providerID with the machine there, and check the cloud controller manager: kubectl get node ${node} -o yaml`,
   },
   {
     pattern:
       /InvalidVolume\.NotFound|\bvolume (?:id )?\S* ?(?:was |could )?(?:not (?:be )?found|does(?: not|n't) exist)/i,
+    byWords: true,
     cure: () =>
       'The storage has no volume of that name any more (spec.csi.volumeHandle of the PersistentVolume): see there who deleted or moved it. If it is gone, its data comes back only from a snapshot or backup, into a new claim',
   },
@@ -101,16 +105,19 @@ const cures: readonly NodeErrorCure[] = [
   {
     pattern:
       /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|Unauthenticated/i,
+    byWords: true,
     cure: ({ volume }) =>
       `The storage rejects the account that mounts the volume, or denies it a permission: correct its credentials or permissions${secretText(volume)}`,
   },
   {
     pattern: /no such file or directory|No such device|does not exist/i,
+    byWords: true,
     cure: () =>
       'The storage does not have what the message names, such as a path or a share: create it there, or correct the PersistentVolume',
   },
   {
     pattern: new RegExp([...networkWords, '(?:iscsi|login|mount).*time(?:d )?out'].join('|'), 'is'),
+    byWords: true,
     cure: ({ node }) =>
       `Node ${node} does not reach the storage: check the address, DNS, network policies and firewalls`,
   },
@@ -127,8 +134,8 @@ const cures: readonly NodeErrorCure[] = [
 /** What to do, with whose log says more. @param error - as an event or a VolumeAttachment has it. */
 export function nodeErrorCure(error: string, where: NodeError): string {
   const { node, isAttach, volume } = where;
-  const known = cures.find(({ pattern }) => pattern.test(error))?.cure(where);
-  if (known !== undefined) return known;
+  const known = cures.find(({ pattern }) => pattern.test(error));
+  if (known !== undefined) return known.byWords === true ? unlessSaid(known.cure(where)) : known.cure(where);
   const log = isAttach
     ? "the log of the driver's controller, container csi-attacher,"
     : volume !== undefined && volume.spec.csi === undefined

@@ -770,7 +770,8 @@ export const binding: readonly Row[] = [
     verdict: 'stuck',
     cause: 'delete-error',
     says: /Last error: rpc error: code = Internal desc = archive subdirectory.*no such file or directory$/,
-    advises: /^The driver does not find what the deletion needs, such as the directory of the volume/,
+    advises:
+      /^Unless the error says otherwise: the driver does not find what the deletion needs, such as the directory of the volume/,
     cure: (world) => world.fault(),
     ends: 'gone',
   },

@@ -36,7 +36,7 @@ const words: readonly DriverRow[] = [
       text: 'api error VolumeLimitExceeded: You have exceeded your maximum',
     },
     cause: 'no-capacity',
-    advises: /^The storage has no room, or a limit is reached/,
+    advises: /^Unless the error says otherwise: the storage has no room, or a limit is reached/,
   },
   {
     title: 'an account of the driver without a permission at the storage',
@@ -46,13 +46,13 @@ const words: readonly DriverRow[] = [
       text: 'UnauthorizedOperation: You are not authorized to perform this',
     },
     cause: 'driver-error',
-    advises: /^The account with which the driver uses the storage lacks a permission/,
+    advises: /^Unless the error says otherwise: the account with which the driver uses the storage lacks a permission/,
   },
   {
     title: 'a storage that the driver does not reach',
     ...{ code: 'INTERNAL', codeName: 'Internal', text: 'dial tcp: lookup storage.example.com: no such host' },
     cause: 'driver-error',
-    advises: /^The driver does not reach its storage/,
+    advises: /^Unless the error says otherwise: the driver does not reach its storage/,
   },
   {
     title: 'a mount that the server of a share refuses',
@@ -124,7 +124,7 @@ const words: readonly DriverRow[] = [
       text: 'failed to create volume with fault: CnsFault: No compatible datastore found for storagePolicy "gold"',
     },
     cause: 'driver-error',
-    advises: /^No storage that the driver knows fits what the class asks for/,
+    advises: /^Unless the error says otherwise: no storage that the driver knows fits what the class asks for/,
   },
   {
     title: 'a volume that the storage has lost while it created it',
@@ -174,7 +174,8 @@ const words: readonly DriverRow[] = [
       text: `{"badRequest": {"code": 400, "message": "Invalid input received: Availability zone 'z-1' is invalid."}}`,
     },
     cause: 'driver-error',
-    advises: /^The storage does not accept a value that the message names, such as a type or a zone/,
+    advises:
+      /^Unless the error says otherwise: the storage does not accept a value that the message names, such as a type or a zone/,
   },
   {
     title: 'a storage that is away, in the code for what may pass',
@@ -184,7 +185,7 @@ const words: readonly DriverRow[] = [
       text: 'dial tcp 192.0.2.7:443: i/o timeout',
     },
     cause: 'driver-error',
-    advises: /^The driver does not reach its storage/,
+    advises: /^Unless the error says otherwise: the driver does not reach its storage/,
   },
   {
     title: 'a driver that is not ready yet',

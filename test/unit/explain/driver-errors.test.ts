@@ -106,7 +106,7 @@ describe('an error with a code for everything', () => {
         'azure.BearerAuthorizer#WithAuthorization: Failed to refresh the Token for request: StatusCode=400',
       ),
       'driver-error',
-      /^The storage does not accept the credentials of the driver/,
+      /^Unless the error says otherwise: the storage does not accept the credentials of the driver/,
     ],
     [
       'a limit of an account',
@@ -131,7 +131,7 @@ describe('an error with a code for everything', () => {
         'failed to create volume: Post http://glusterd2.gcs:24007/v1: dial tcp: lookup glusterd2.gcs: no such host',
       ),
       'driver-error',
-      /^The driver does not reach its storage/,
+      /^Unless the error says otherwise: the driver does not reach its storage/,
     ],
     [
       'a datastore that is not there',
@@ -140,7 +140,7 @@ describe('an error with a code for everything', () => {
         'failed to create volume. Error: Datastore ds:///vmfs/1 specified in the storage class does not exist',
       ),
       'driver-error',
-      /^The storage does not have what the class/,
+      /^Unless the error says otherwise: the storage does not have what the class/,
     ],
     [
       'a socket',
@@ -155,7 +155,7 @@ describe('an error with a code for everything', () => {
       'a token that is no value of a class',
       error('Internal', 'failed to create volume: the session is invalid'),
       'driver-error',
-      /^The storage does not accept the credentials of the driver/,
+      /^Unless the error says otherwise: the storage does not accept the credentials of the driver/,
     ],
     [
       'a part of the storage that is away, which is no value of a class either',
@@ -188,7 +188,7 @@ describe('an error with a code for everything', () => {
       'a type that is not offered',
       error('Internal', 'api error InvalidParameterValue: Invalid value for parameter volumeType'),
       'driver-error',
-      /^The storage does not accept a value that the message names/,
+      /^Unless the error says otherwise: the storage does not accept a value that the message names/,
     ],
     [
       'a code that may pass, around one that says more',

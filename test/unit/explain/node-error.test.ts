@@ -48,12 +48,12 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'a volume that somebody has deleted',
       'could not attach volume "vol-1" to node "i-1": InvalidVolume.NotFound: The volume \'vol-1\' does not exist.',
-      /^The storage has no volume of that name any more .* only from a snapshot or backup, into a new claim$/,
+      /^Unless the error says otherwise: the storage has no volume of that name any more .* only from a snapshot or backup, into a new claim$/,
     ],
     [
       'a volume that the driver does not find',
       'rpc error: code = NotFound desc = volume 4711 not found',
-      /^The storage has no volume of that name any more/,
+      /^Unless the error says otherwise: the storage has no volume of that name any more/,
     ],
     [
       'a volume that another machine has open',
@@ -94,12 +94,12 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'a path that is missing',
       'mount.nfs: mounting 10.0.0.1:/a failed, reason given by server: No such file or directory',
-      /^The storage does not have what/,
+      /^Unless the error says otherwise: the storage does not have what/,
     ],
     [
       'a storage that is not reached',
       'iscsiadm: Could not log in to portal: connect timed out',
-      /^Node n1 does not reach the storage/,
+      /^Unless the error says otherwise: node n1 does not reach the storage/,
     ],
     [
       'an earlier call',
