@@ -57,7 +57,7 @@ export class SlowLink implements AsyncDisposable {
 /**
  * Copies a kubeconfig for a client that reaches its API server over a slow link.
  *
- * @param kubeconfig - its server has an address and a port, and a certificate that is valid for 127.0.0.1.
+ * @param kubeconfig - its server has an address and a port, and with https a certificate that is valid for 127.0.0.1.
  * @param delayMs - of each way, in milliseconds.
  * @throws {Error} when it names no such server.
  */
@@ -66,9 +66,9 @@ export async function slowed(
   { copy, delayMs }: { copy: string; delayMs: number },
 ): Promise<SlowLink> {
   const text = await readFile(kubeconfig, 'utf8');
-  const [url = '', host = '', port] = /https:\/\/([\w.-]+):(\d+)/.exec(text) ?? [];
-  if (port === undefined) throw new Error(`${kubeconfig}: it names no server as https://HOST:PORT`);
+  const [url = '', scheme = '', host = '', port] = /(https?):\/\/([\w.-]+):(\d+)/.exec(text) ?? [];
+  if (port === undefined) throw new Error(`${kubeconfig}: it names no server as https://HOST:PORT or http://HOST:PORT`);
   const link = await SlowLink.start({ host, port: Number(port), delayMs });
-  await writeFile(copy, text.replaceAll(url, `https://127.0.0.1:${link.port}`), { mode: 0o600 });
+  await writeFile(copy, text.replaceAll(url, `${scheme}://127.0.0.1:${link.port}`), { mode: 0o600 });
   return link;
 }
