@@ -180,6 +180,24 @@ test('the workflow for GitHub runs .ci/run, with actions pinned by commit', () =
   for (const action of used) assert.match(action, /@[0-9a-f]{40}$/);
 });
 
+test('the workflow for GitHub runs with CI_FULL=1 once a week, and what that compiles is not tested at each push', () => {
+  interface Step {
+    run?: string;
+    env?: Record<string, string>;
+    with?: Record<string, string>;
+  }
+  const { on, jobs } = loadYaml<{ on: { schedule: object[] }; jobs: Record<string, { steps: Step[] }> }>(
+    read('.github/workflows/ci.yml'),
+  );
+  assert.equal(on.schedule.length, 1);
+  const steps = Object.values(jobs).flatMap((job) => job.steps);
+  const weekly = "github.event_name == 'schedule' && ";
+  assert.equal(steps.find(({ run }) => run === '.ci/run')?.env?.['CI_FULL'], `\${{ ${weekly}'1' || '' }}`);
+  const cached = steps.flatMap((step) => step.with?.['key'] ?? []);
+  assert.equal(cached.length, 1);
+  assert.ok(cached[0]?.includes(weekly), 'a cache of its own');
+});
+
 describe('withSection', () => {
   const page = 'before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n';
 
