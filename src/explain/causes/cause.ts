@@ -1,6 +1,6 @@
 import type { FailedRequest } from '../../kube/client/request-failure.ts';
 
-/** Every cause, as `why` prints it; `docs/why.md` has them with their cures. The files beside this one have them by subject: a check, texts, or both. */
+/** Every cause, as `why` prints it; `docs/why.md` has what they mean. The files beside this one have them by subject: a check, texts, or both. */
 export const causes = [
   'bound',
   'not-found',
