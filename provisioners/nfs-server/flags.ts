@@ -13,7 +13,7 @@ interface Flag<T extends string | number | boolean> {
 
 const flag = <T extends string | number | boolean>(value: T, usage: string): Flag<T> => ({ default: value, usage });
 
-/** Every flag. Those of the original come first, in its order; `docs/nfs-server.md` has the same list. */
+/** Every flag. Those of the original come first, in its order. */
 const flagTable = {
   provisioner: flag<string>('example.com/nfs', 'name of the provisioner: what classes have as `provisioner`'),
   master: flag<string>('', 'URL of the API server, if the provisioner runs outside of the cluster'),
