@@ -3,13 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import {
-  type ClaimReason,
-  claimWakes,
-  type VolumeReason,
-  volumeWakes,
-  type Wake,
-} from '../../../src/provision/wakes.ts';
+import { type ClaimReason, claimWakes, type VolumeReason, volumeWakes } from '../../../src/provision/wakes.ts';
 import { explainOwnClaim } from '../../../src/explain/explain-own-claim.ts';
 import { IgnoredError, ProvisionError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
@@ -343,18 +337,4 @@ test('each reason has a test that takes it away', async () => {
     const text = await readFile(path.join(import.meta.dirname, file), 'utf8');
     assert.ok(text.includes(title), `${file}: ${title}`);
   }
-});
-
-test('docs/architecture.md has the rows of both tables', async () => {
-  const page = await readFile(path.join(import.meta.dirname, '../../../docs/architecture.md'), 'utf8');
-  const section = page.split(/^## /m).find((text) => text.startsWith('What wakes a claim or a volume')) ?? '';
-  const told = section.split('\n').flatMap((line) => {
-    const [, what = '', reason = '', once = '', by = ''] = line.split('|').map((cell) => cell.trim());
-    return what === 'claim' || what === 'volume' ? [[what, reason, once, by].join(' | ')] : [];
-  });
-  const rowsOf = (what: string, rows: Record<string, Wake>): string[] =>
-    Object.entries(rows).map(([reason, { once, by }]) =>
-      [what, `\`${reason}\``, once, by.map((each) => `\`${each}\``).join(', ')].join(' | '),
-    );
-  assert.deepEqual(told, [...rowsOf('claim', claimWakes), ...rowsOf('volume', volumeWakes)]);
 });
