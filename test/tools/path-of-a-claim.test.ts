@@ -49,9 +49,31 @@ describe('the path of a claim in docs/architecture.md', () => {
   });
 });
 
-describe('the path of a found record in docs/architecture.md', () => {
-  const root = path.join(import.meta.dirname, '../..');
+const root = path.join(import.meta.dirname, '../..');
 
+describe('where to find what in docs/architecture.md', () => {
+  test('names functions of the files that it names', async () => {
+    const page = await readFile(path.join(root, 'docs/architecture.md'), 'utf8');
+    const section = page.split(/^## /m).find((text) => text.startsWith('Where to find what\n')) ?? '';
+    const named = Array.from(section.matchAll(/`([\w/-]+\.ts)` \(([^)]+)\)/g), ([, file = '', names = '']) => ({
+      file,
+      names: codes(names),
+    }));
+    assert.ok(named.length > 10, String(named.length));
+    for (const { file, names } of named) {
+      const source = await readFile(path.join(root, file), 'utf8');
+      for (const name of names) {
+        const declared = new RegExp(
+          `^(export )?((async )?function|const|class) ${name}\\b|^  (async )?${name}\\(.*\\{$`,
+          'm',
+        );
+        assert.match(source, declared, `${file}: ${name}`);
+      }
+    }
+  });
+});
+
+describe('the path of a found record in docs/architecture.md', () => {
   test('has functions of the files that it names', async () => {
     const page = await readFile(path.join(root, 'docs/architecture.md'), 'utf8');
     const section = page.split(/^### /m).find((text) => text.startsWith('The path of a found record\n')) ?? '';
