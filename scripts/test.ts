@@ -5,6 +5,7 @@
  *   node scripts/test.ts PATH...                  all test files below these folders, such as test/e2e, and single ones
  *   node scripts/test.ts --unit                   unit tests alone, without the model check
  *   node scripts/test.ts --test-name-pattern=TEXT tests with such titles; may be repeated
+ *   node scripts/test.ts --cpu                    at the end, also a table of the CPU that each test file took, on Linux
  *   node scripts/test.ts --known-skips            fails if a test is skipped for a reason that is not in test/known-skips.ts
  */
 import { availableParallelism } from 'node:os';
@@ -15,6 +16,7 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { globalSetup as setUpRun } from '../test/support/run-setup.ts';
 import { globalSetup as setUpWholeRun } from '../test/support/whole-run-setup.ts';
+import { startCpuReport } from './test/cpu-report.ts';
 import { isKnownSkip } from './test/known-skips.ts';
 import { defaultFolders, quickUnitTests, testsOf } from './test/test-files.ts';
 import { planProcesses } from './test/test-processes.ts';
@@ -30,6 +32,7 @@ const { values: flags, positionals: paths } = parseArgs({
   allowPositionals: true,
   options: {
     unit: { type: 'boolean', default: false },
+    cpu: { type: 'boolean', default: false },
     'known-skips': { type: 'boolean', default: false },
     'test-name-pattern': { type: 'string', multiple: true },
   },
@@ -42,6 +45,7 @@ const chosen = flags.unit
 // Not by `globalSetupPath`, for Node.js starts the first files while an asynchronous one still runs.
 if (flags.unit) setUpRun();
 else await setUpWholeRun();
+const cpu = flags.cpu ? startCpuReport() : undefined;
 const files = await planProcesses(root, chosen);
 const pattern = flags['test-name-pattern'];
 const stop = new AbortController();
@@ -88,6 +92,7 @@ async function* below(report: AsyncIterable<string>): AsyncGenerator<string> {
 }
 await showing(state, () => pipeline(events, new spec(), below, process.stdout, { end: false }), progress);
 
+if (cpu !== undefined) console.log(cpu());
 if (skipped.length > 0) console.log(`${skipped.length} tests and suites were skipped`);
 const unknown = flags['known-skips'] ? skipped.filter(({ reason }) => !isKnownSkip(reason)) : [];
 for (const { title, reason } of unknown) {

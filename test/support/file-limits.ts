@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach } from 'node:test';
 import { isMainThread } from 'node:worker_threads';
+import { reportCpuAtExit } from './file-cpu.ts';
 
 /** How long a file may do nothing between two tests, hooks of suites included: longer than `--test-timeout`. */
 const idleMs = 630_000;
@@ -12,6 +13,7 @@ const idleMs = 630_000;
 if (isMainThread) {
   endWhenIdle();
   process.on('exit', killChildren);
+  reportCpuAtExit();
 }
 
 function endWhenIdle(): void {

@@ -5,13 +5,14 @@
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { withCpuReported } from './file-cpu.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const require = createRequire(import.meta.url);
 
 /** @param files - relative to the root; none of them may await at its top level. */
 export function runTogether(files: readonly string[]): void {
-  for (const file of files) describe(file, () => load(path.join(root, file)));
+  for (const file of files) describe(file, () => withCpuReported(file, () => load(path.join(root, file))));
 }
 
 /** A suite that throws is no failed test, so that it would not count. */

@@ -70,6 +70,7 @@ const otherFlags = new Set([
   ...['--minutes', '--driver-ms', '--latency-ms'],
   ...['--api-minutes', '--journal', '--mode', '--other', '--quiet', '--records', '--sidecar', '--short', '--program'],
   '--test-name-pattern', // npm test
+  '--cpu',
   ...[
     '--test',
     '--max-semi-space-size',
