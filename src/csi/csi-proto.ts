@@ -61,12 +61,19 @@ export interface Csi {
   readonly secretFields: SecretFields;
 }
 
+let loaded: Csi | undefined;
+
 /**
- * Loads package csi.v1. Once per process is enough; a repeat gives an equal result.
+ * Loads package csi.v1, once per process.
  *
  * @throws when `proto/csi.proto` is missing or does not parse.
  */
 export function loadCsi(): Csi {
+  loaded ??= readCsi();
+  return loaded;
+}
+
+function readCsi(): Csi {
   const v1 = protobuf.Root.fromJSON(csiDescriptor()).resolveAll().lookup('csi.v1') as protobuf.Namespace;
   // protobufjs knows the services by name only; the generated types describe this very package
   const service = <Name extends keyof Csi['v1']>(name: Name): Csi['v1'][Name] =>
