@@ -26,6 +26,8 @@ export interface CheckDriverOptions {
   readonly driver?: Pick<DriverProgram, 'kill' | 'lastWords'> | undefined;
   /** Starts the driver for a node of its own. Undefined: nobody knows how. */
   readonly startNodeDriver?: StartNodeDriver | undefined;
+  /** What starts the sidecar, after `node`. Default: the one beside this program. */
+  readonly sidecarProgram?: readonly string[];
   /** Folder for the sidecar's log. Default: it goes with the sandbox. */
   readonly logFolder?: string | undefined;
   /** Ends the run early; what was made is removed. */
@@ -39,11 +41,13 @@ const parts = ['driver', 'kubernetes', 'answers'] as const;
 
 /** @returns the results; fewer than checks when the signal has ended it. Never rejects for what a driver does. */
 export async function checkDriver(options: CheckDriverOptions): Promise<CheckResult[]> {
-  const { checks, limitMs, waitMs, logFolder, signal, report, startNodeDriver, leftBehind = () => undefined } = options;
+  const { checks, limitMs, waitMs, logFolder, sidecarProgram, signal, report, startNodeDriver } = options;
+  const { leftBehind = () => undefined } = options;
   using bench = await Bench.start(options.bench);
   await using sandbox = new Lazy((ending) =>
     KubernetesBench.start(bench, {
       logFolder,
+      sidecarProgram,
       waitMs,
       signal: AbortSignal.any([signal, ending]),
       observe: sidecarCalls(bench.ledger).observe,
@@ -55,6 +59,7 @@ export async function checkDriver(options: CheckDriverOptions): Promise<CheckRes
       start,
       waitMs,
       logFolder,
+      sidecarProgram,
       signal: AbortSignal.any([signal, ending]),
       leftBehind,
     }),

@@ -38,6 +38,8 @@ export interface BoundClaim {
 /** How the sandbox is started. */
 export interface KubernetesBenchOptions {
   readonly logFolder: string | undefined;
+  /** What starts the sidecar, after `node`. Default: the one beside this program. */
+  readonly sidecarProgram: readonly string[] | undefined;
   /** How long to wait for the driver, in milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
@@ -88,7 +90,7 @@ export class KubernetesBench implements AsyncDisposable {
   /** @throws when the sandbox cannot be started with this driver; nothing is left running then. */
   static async start(
     bench: DriverUnderCheck,
-    { logFolder, waitMs, signal, perNode, observe }: KubernetesBenchOptions,
+    { logFolder, sidecarProgram, waitMs, signal, perNode, observe }: KubernetesBenchOptions,
   ): Promise<KubernetesBench> {
     await using resources = new AsyncDisposableStack();
     const folder = await mkdtemp(path.join(tmpdir(), 'check-'));
@@ -109,6 +111,7 @@ export class KubernetesBench implements AsyncDisposable {
         signal,
         report: (text) => void faults.push(text),
         ...(logFolder !== undefined && { logFolder }),
+        ...(sidecarProgram && { sidecarProgram }),
       }),
     );
     makeClasses(cluster.client, bench.options, cluster.driver.name);

@@ -26,6 +26,7 @@ export interface NodeDeploymentOptions {
   /** How long to wait until a driver is ready, in milliseconds. */
   readonly waitMs: number;
   readonly logFolder: string | undefined;
+  readonly sidecarProgram: readonly string[] | undefined;
   readonly signal: AbortSignal;
   /** Takes a line for each thing that could not be removed at the end. */
   readonly leftBehind: (text: string) => void;
@@ -68,12 +69,13 @@ export class NodeDeployment implements DriverPerNode, AsyncDisposable {
 
   /** The sandbox with the sidecars, started when it is first needed. */
   kubernetes(): Promise<KubernetesBench> {
-    const { bench: options, logFolder, waitMs, signal } = this.#options;
+    const { bench: options, logFolder, sidecarProgram, waitMs, signal } = this.#options;
     const [first] = this.nodes;
     this.#starting ??= KubernetesBench.start(
       { options, facts: first!.bench.facts, ledger: new Ledger() },
       {
         logFolder,
+        sidecarProgram,
         waitMs,
         signal,
         perNode: this.nodes.map(({ node, bench }) => ({ node, socketPath: bench.options.socketPath })),

@@ -10,6 +10,7 @@ import type { CheckResult } from '../../../sandbox/check/check.ts';
 import { benchOptions } from '../../support/broken-drivers/bench-options.ts';
 import { BrokenDriver } from '../../support/broken-drivers/broken-driver.ts';
 import { type NodeDefect, nodeDefects } from '../../support/broken-drivers/node-defects.ts';
+import { programFile } from '../../support/program-file.ts';
 
 const checks = ['node-delete', 'node-volume-id'];
 
@@ -25,6 +26,7 @@ async function checked({ spoils, flags = [], only = checks, leftBehind }: Option
     checks: chosen(only),
     limitMs: 120_000,
     waitMs: 10_000,
+    sidecarProgram: [programFile('csi-provisioner')],
     startNodeDriver: (place) => BrokenDriver.start({ spoils: spoilsOf(place.node), flags, place }),
     signal: new AbortController().signal,
     report: () => undefined,
