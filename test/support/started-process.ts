@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { dieWithParent } from '../../sandbox/cluster/die-with-parent.ts';
+import { guarded } from './guarded.ts';
 import { patienceMs } from './patience.ts';
 
 /** A child process whose standard error is kept. */
@@ -67,7 +67,7 @@ async function startWithOutput({ program, args, env = {} }: StartedProcessOption
   await once(child, 'spawn');
   const { pid } = child;
   if (pid === undefined) throw new Error(`${program} has no process id`);
-  const release = dieWithParent(pid, 'kill');
+  const release = guarded(pid);
   const ending = closed.then(() => {
     release();
     return child.signalCode === null ? `exit code ${child.exitCode ?? '?'}` : `signal ${child.signalCode}`;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dieWithParent } from '../../../sandbox/cluster/die-with-parent.ts';
+import { guarded } from '../guarded.ts';
 
 /** A started program; its output goes to `logFile`. */
 export interface Component {
@@ -41,7 +41,7 @@ export async function startComponent({ name, program, args, logFile }: Component
   if (pid === undefined) throw new Error(`${name} has no process id`);
   const ended = once(child, 'exit');
   const running = (): boolean => child.exitCode === null && child.signalCode === null;
-  void ended.then(dieWithParent(pid, 'kill'));
+  void ended.then(guarded(pid));
   return {
     name,
     pid,
