@@ -95,7 +95,8 @@ const sandboxFilesInlined: Plugin = {
       contents: `import { fromJSON } from '@grpc/proto-loader';
         const form = ${JSON.stringify({ ...messageForm, longs: undefined, enums: undefined })};
         export const messageForm = { ...form, longs: String, enums: String };
-        export const csiServices = () => fromJSON(${JSON.stringify(csiDescriptor())}, messageForm);`,
+        let services;
+        export const csiServices = () => (services ??= fromJSON(${JSON.stringify(csiDescriptor())}, messageForm));`,
       loader: 'js',
       resolveDir: root,
     }));

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
@@ -11,14 +11,22 @@ const root = path.join(import.meta.dirname, '../..');
 const cache = path.join(root, '.cache');
 const run = promisify(execFile);
 
+/** What the programs are made from. */
+const sources = ['src', 'sandbox', 'provisioners', 'proto', 'deploy', 'scripts'];
+
 /**
- * Builds the programs that tests start, with the compiled code of the sidecar.
+ * Builds the programs that tests start, with the compiled code of the sidecar, unless those of an earlier run are made from the same
+ * sources.
  *
  * @returns the folder; it has the same name in each run, since Node.js keeps the code that it compiles by the name of the file.
  */
 export async function buildPrograms(): Promise<string> {
   const programs = path.join(cache, 'test-programs');
+  const stamp = path.join(programs, 'made-from');
   await mkdir(programs, { recursive: true });
+  const madeFrom = await hashOfSources();
+  if (existsSync(stamp) && (await readFile(stamp, 'utf8')) === madeFrom) return programs;
+  await rm(stamp, { force: true });
   await inNewFolder(async (made) => {
     const script = (name: string): string => path.join(root, 'scripts', name);
     await run(process.execPath, [script('build.ts'), `--out=${made}`, '--test-programs']);
@@ -26,7 +34,23 @@ export async function buildPrograms(): Promise<string> {
     // one by one, so that those who run in this folder at the same time find each file, and find it whole
     for (const name of await readdir(made)) await rename(path.join(made, name), path.join(programs, name));
   });
+  await writeFile(stamp, madeFrom);
   return programs;
+}
+
+async function hashOfSources(): Promise<string> {
+  const hash = createHash('sha256').update(process.version);
+  const files = ['package.json', 'package-lock.json'];
+  for (const folder of sources) {
+    for (const entry of await readdir(path.join(root, folder), { recursive: true, withFileTypes: true })) {
+      if (entry.isFile()) files.push(path.relative(root, path.join(entry.parentPath, entry.name)));
+    }
+  }
+  for (const file of files.toSorted()) {
+    const content = createHash('sha256').update(await readFile(path.join(root, file)));
+    hash.update(`${file} ${content.digest('hex')}\n`);
+  }
+  return hash.digest('hex');
 }
 
 /**
