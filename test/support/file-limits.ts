@@ -12,7 +12,12 @@ const idleMs = 630_000;
 
 if (isMainThread) {
   endWhenIdle();
-  process.on('exit', killChildren);
+  process.on('exit', (code) => {
+    const left = killChildren();
+    if (code !== 0 || left.length === 0) return;
+    console.error(`tests have left these programs running: ${left.join('; ')}`);
+    process.exitCode = 1;
+  });
   reportCpuAtExit();
 }
 
@@ -35,16 +40,21 @@ function endWhenIdle(): void {
   });
 }
 
-function killChildren(): void {
+/** @returns their command lines. */
+function killChildren(): string[] {
+  const killed: string[] = [];
   for (const pid of children()) {
     try {
-      // Those guard processes of others, and end by themselves.
-      const isGuard = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('die-with-parent');
-      if (!isGuard) process.kill(Number(pid), 'SIGKILL');
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+      // Those guard processes of others, and end by themselves; what has ended has no command line any more.
+      if (command === '' || command.includes('die-with-parent')) continue;
+      process.kill(Number(pid), 'SIGKILL');
+      killed.push(command);
     } catch {
       // has ended
     }
   }
+  return killed;
 }
 
 function children(): string[] {

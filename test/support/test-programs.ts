@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { build } from 'esbuild';
+import { build, stop } from 'esbuild';
 
 const root = path.join(import.meta.dirname, '../..');
 const cache = path.join(root, '.cache');
@@ -80,6 +80,7 @@ export async function bundleKubernetesClient(): Promise<string> {
       banner: { js: require },
       logLevel: 'warning',
     });
+    await stop(); // or its service runs on as long as this process
     await rename(outfile, file);
   });
   return file;
