@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { SecretString } from '../../../src/base/secret-string.ts';
 import { createLogger, type LoggingConfig, type ProcessLogger } from '../../../src/cli/logging.ts';
+import { anyText } from '../../support/any-text.ts';
 
 const klogHeader = /^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} [ \d]{7} [\w.-]+:\d+\] /;
 
@@ -159,7 +160,7 @@ describe('both formats', () => {
 
   test('a record is one line whatever it holds', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.jsonValue(), (text, value) => {
+      fc.property(anyText(), fc.jsonValue(), (text, value) => {
         for (const format of ['text', 'json'] as const) {
           const lines = logged({ format }, (logger) => {
             logger.info({ text, value, [`k${text.replace(/\W/g, '')}`]: 1 }, text);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { goQuote } from '../../../src/base/go-quote.ts';
+import { anyText } from '../../support/any-text.ts';
 
 describe('goQuote', () => {
   const cases: [string, string][] = [
@@ -22,7 +23,7 @@ describe('goQuote', () => {
 
   test('never lets a line break or a bare quote through', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
+      fc.property(anyText(), (text) => {
         const quoted = goQuote(text);
         assert.doesNotMatch(quoted, /[\p{Cc}\u2028\u2029]/u);
         assert.match(quoted, /^"(?:[^"\\]|\\.)*"$/u);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { lines, readList } from '../../../../src/kube/cache/list-stream.ts';
+import { anyText } from '../../../support/any-text.ts';
 
 async function* inPieces(text: string, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
@@ -94,7 +95,7 @@ describe('lines', () => {
   test('gives the same lines wherever the chunks end', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.string({ unit: 'grapheme', minLength: 1 }).filter((line) => !line.includes('\n'))),
+        fc.array(anyText({ minLength: 1 }).filter((line) => !line.includes('\n'))),
         fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1 }),
         async (texts, sizes) => {
           const bytes = Buffer.from(texts.map((line) => `${line}\n`).join(''));
