@@ -8,7 +8,7 @@ import { clusterUsage } from '../../sandbox/cluster/cluster-flags.ts';
 import { classNames } from '../../sandbox/cluster/register-driver.ts';
 import { findKubectl } from '../support/kubectl.ts';
 import { SandboxProgram } from './cluster/sandbox-program.ts';
-import { HostpathProcess } from './hostpath/hostpath-process.ts';
+import { HostpathHere } from './hostpath/hostpath-process.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const page = await readFile(path.join(root, 'docs/sandbox.md'), 'utf8');
@@ -38,7 +38,7 @@ describe('docs/sandbox.md', () => {
     const path_ = `PATH="${path.dirname(kubectl ?? '')}:$PATH"\n`;
     await writeFile(path.join(folder, 'test.sh'), path_ + script);
     const home = path.join(folder, 'driver');
-    await using driver = await HostpathProcess.start({ home, flags: ['--driver-name=my.driver.example'] });
+    await using driver = await HostpathHere.start({ home, flags: ['--driver-name=my.driver.example'] });
     await using program = SandboxProgram.start(
       `--csi-address=${home}/csi.sock`,
       '--rbac',

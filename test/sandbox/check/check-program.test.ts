@@ -10,7 +10,7 @@ import { BrokenDriver } from '../../support/broken-drivers/broken-driver.ts';
 import { eventually } from '../../support/eventually.ts';
 import { programFile } from '../../support/program-file.ts';
 import { SandboxProgram } from '../cluster/sandbox-program.ts';
-import { HostpathProcess } from '../hostpath/hostpath-process.ts';
+import { HostpathHere } from '../hostpath/hostpath-process.ts';
 import { wellFormed } from './well-formed.ts';
 
 async function temporaryFolder(t: TestContext): Promise<string> {
@@ -31,7 +31,7 @@ function sampleDriver(folder: string): string {
 const nodeDriver = `${sampleDriverProgram} --csi-address=$CSI_ADDRESS --state-dir=$(dirname $CSI_ADDRESS)/state --topology=node=$NODE_NAME --node-id=$NODE_NAME`;
 
 async function volumesLeft(socketFolder: string): Promise<string[]> {
-  await using driver = await HostpathProcess.start({ home: socketFolder });
+  await using driver = await HostpathHere.start({ home: socketFolder });
   return await volumeFolders(driver.stateDir);
 }
 
@@ -110,7 +110,7 @@ describe('csi-sandbox check', () => {
 
   test('refuses to start a driver beside one that runs', async (t) => {
     const folder = await temporaryFolder(t);
-    await using driver = await HostpathProcess.start({ home: folder });
+    await using driver = await HostpathHere.start({ home: folder });
     await using program = SandboxProgram.start('check', `--csi-address=${driver.socketPath}`, '--driver-command=true');
     assert.equal(await program.end(), 'exit code 2', program.output);
     assert.match(program.output, /--driver-command: a driver runs at .* already; end it, or leave the flag out/);

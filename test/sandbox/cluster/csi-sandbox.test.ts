@@ -10,7 +10,7 @@ import type { TestContext } from 'node:test';
 import { CoreV1Api, KubeConfig, StorageV1Api } from '@kubernetes/client-node';
 import { eventually } from '../../support/eventually.ts';
 import { programFile } from '../../support/program-file.ts';
-import { HostpathProcess } from '../hostpath/hostpath-process.ts';
+import { HostpathHere, HostpathProcess } from '../hostpath/hostpath-process.ts';
 import { SandboxProgram } from './sandbox-program.ts';
 
 const sidecar = programFile('csi-provisioner');
@@ -42,7 +42,7 @@ describe('csi-sandbox with a driver of its own author', () => {
       `--log=${logs}`,
     );
     await program.prints(`Waiting for a CSI driver at ${home}/csi.sock`);
-    await using driver = await HostpathProcess.start({ home, flags: ['--driver-name=my.driver.example', ...topology] });
+    await using driver = await HostpathHere.start({ home, flags: ['--driver-name=my.driver.example', ...topology] });
     const banner = await program.prints('Ctrl-C ends it');
     assert.match(banner, /my\.driver\.example 1\.0\.0 at/);
     assert.match(banner, /node id localhost, example\.com\/zone=north/);
@@ -88,7 +88,7 @@ describe('csi-sandbox with a driver of its own author', () => {
     assert.match(await readFile(path.join(logs, 'sidecar.log'), 'utf8'), /Storage deleted/);
   });
 
-  test('says why a driver that is there cannot be used yet', async (t) => {
+  test('says why a driver cannot be used yet, starts a sidecar that dies again, and ends although that waits for a driver that is gone', async (t) => {
     const home = path.join(await temporaryFolder(t), 'driver');
     await using driver = await HostpathProcess.start({ home });
     await driver.setFaults([{ method: 'Probe', code: 'FAILED_PRECONDITION', message: 'no login to the backend' }]);
@@ -96,26 +96,39 @@ describe('csi-sandbox with a driver of its own author', () => {
     await program.prints(
       `Waiting for a CSI driver at ${home}/csi.sock: Probe: 9 FAILED_PRECONDITION: no login to the backend. Ctrl-C`,
     );
+    await driver.setFaults([{ method: 'GetPluginInfo', code: 'UNAVAILABLE', message: 'the backend is asleep' }]);
+    await program.prints('GetPluginInfo: 14 UNAVAILABLE: the backend is asleep. Ctrl-C');
     await driver.setFaults([]);
     await program.prints('Ctrl-C ends it');
+
+    process.kill(await program.childPid(sidecar), 'SIGKILL');
+    const report = await program.prints('The sidecar runs again, as process');
+    assert.match(report, /The sidecar ended with signal SIGKILL and is started again\. The end of its log:\n.*\S/);
+
+    await driver.end();
+    process.kill(await program.childPid(sidecar), 'SIGKILL');
+    await eventually(() => assert.equal(program.output.split('The sidecar ended with signal SIGKILL').length, 3));
+    await eventually(() => program.childPid(sidecar));
+    await program.stop('SIGTERM');
+    assert.equal(program.ending, 'exit code 0');
   });
 
   test('ends when the driver has a name that no CSIDriver object can have', async (t) => {
     const home = path.join(await temporaryFolder(t), 'driver');
-    await using _driver = await HostpathProcess.start({ home, flags: ['--driver-name=My.Driver'] });
+    await using _driver = await HostpathHere.start({ home, flags: ['--driver-name=My.Driver'] });
     await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
     assert.equal(await program.end(), 'exit code 1');
     assert.match(program.output, /csi\.sock cannot be registered: CSIDriver\.storage\.k8s\.io "My\.Driver" is invalid/);
   });
 
-  test('registers it again when it was started again with another topology', async (t) => {
+  test('reports a driver that was killed although its socket is still there, and registers it again with another topology', async (t) => {
     const home = path.join(await temporaryFolder(t), 'driver');
     const first = await HostpathProcess.start({ home, flags: topology });
     await using program = SandboxProgram.start(`--csi-address=unix://${home}/csi.sock`, '--nodes=2');
     const banner = await program.prints('Ctrl-C ends it');
-    await first.end();
-    await program.prints('The driver is gone from');
-    await using _second = await HostpathProcess.start({ home, flags: ['--topology=example.com/rack=7'] });
+    await first.end('SIGKILL');
+    await program.prints(`The driver is gone: its socket ${home}/csi.sock is still there, but refuses connections.`);
+    const second = await HostpathProcess.start({ home, flags: ['--topology=example.com/rack=7'] });
     await program.prints('The driver is back');
     const { storage } = clients(/KUBECONFIG=(.*)/.exec(banner)?.[1] ?? '');
     const { items } = await storage.listCSINode();
@@ -123,48 +136,28 @@ describe('csi-sandbox with a driver of its own author', () => {
       items.map(({ spec }) => spec.drivers.map(({ topologyKeys }) => topologyKeys)),
       [[['example.com/rack']], [['example.com/rack']]],
     );
-  });
-
-  test('reports a sidecar that dies, with the end of its log, and starts it again', async (t) => {
-    const home = path.join(await temporaryFolder(t), 'driver');
-    await using _driver = await HostpathProcess.start({ home });
-    await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
-    await program.prints('Ctrl-C ends it');
-    process.kill(await program.childPid(sidecar), 'SIGKILL');
-    const report = await program.prints('The sidecar runs again, as process');
-    assert.match(report, /The sidecar ended with signal SIGKILL and is started again\. The end of its log:\n.*\S/);
-  });
-
-  test('ends although the sidecar that it starts again waits for a driver that is gone', async (t) => {
-    const home = path.join(await temporaryFolder(t), 'driver');
-    const driver = await HostpathProcess.start({ home });
-    await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
-    await program.prints('Ctrl-C ends it');
-    await driver.end();
-    process.kill(await program.childPid(sidecar), 'SIGKILL');
-    await program.prints('The sidecar ended with signal SIGKILL');
-    await eventually(() => program.childPid(sidecar));
-    await program.stop('SIGTERM');
-    assert.equal(program.ending, 'exit code 0');
+    await second.end();
+    await program.prints('The driver is gone from');
   });
 
   test('ends with the log of a sidecar that cannot start', async (t) => {
     const home = path.join(await temporaryFolder(t), 'driver');
-    await using _driver = await HostpathProcess.start({ home });
+    await using _driver = await HostpathHere.start({ home });
     await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`, '--sidecar-flag=--no-such-flag');
     assert.equal(await program.end(), 'exit code 1');
     assert.match(program.output, /csi-sandbox: the sidecar ended with exit code \d+:\n.*no-such-flag/s);
   });
 
-  test('with --rbac the sidecar has the rights of our manifests and the administrator all', async (t) => {
+  test('with --rbac the sidecar has the rights of our manifests and the administrator all; --fault spoils calls', async (t) => {
     const folder = await temporaryFolder(t);
     const [home, kubeconfig] = [path.join(folder, 'driver'), path.join(folder, 'kubeconfig')];
-    await using _driver = await HostpathProcess.start({ home, flags: topology });
+    await using _driver = await HostpathHere.start({ home, flags: topology });
     await using program = SandboxProgram.start(
       `--csi-address=${home}/csi.sock`,
       `--kubeconfig=${kubeconfig}`,
-      '--rbac',
+      ...['--rbac', '--fault=Probe:delay=1ms:1'],
     );
+    await program.prints('Fault: Probe reaches the driver 1 ms late\n');
     assert.match(await program.prints('Ctrl-C ends it'), /access {3}authorization as a cluster's/);
     const { core } = clients(kubeconfig);
     const body = {
@@ -221,12 +214,6 @@ describe('csi-sandbox refuses', () => {
     assert.equal(await program.end(), 'exit code 1');
     assert.match(program.output, /^csi-sandbox needs Node\.js 24 or newer; \S+ is v\S+\n$/);
   });
-});
-
-test('csi-sandbox --fault spoils calls between the sidecar and the driver, and says so', async () => {
-  await using program = SandboxProgram.start('--fault=Probe:delay=1ms:1');
-  await program.prints('Fault: Probe reaches the driver 1 ms late\n');
-  await program.prints('Ctrl-C ends it');
 });
 
 test('csi-sandbox --help names every flag, and leaves nothing behind', async () => {

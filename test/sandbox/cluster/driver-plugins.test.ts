@@ -7,7 +7,7 @@ import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { CoreV1Api, KubeConfig, StorageV1Api } from '@kubernetes/client-node';
 import { eventually } from '../../support/eventually.ts';
-import { HostpathProcess } from '../hostpath/hostpath-process.ts';
+import { HostpathHere } from '../hostpath/hostpath-process.ts';
 import { SandboxProgram } from './sandbox-program.ts';
 
 const zone = 'example.com/zone';
@@ -58,34 +58,13 @@ describe('the wait for a driver', () => {
       /csi-sandbox: no CSI driver was ready at \S+csi\.sock within 0\.5 s: there is no such/,
     );
   });
-
-  test('goes on while GetPluginInfo is UNAVAILABLE', async (t) => {
-    const home = await temporaryHome(t);
-    await using driver = await HostpathProcess.start({ home });
-    await driver.setFaults([{ method: 'GetPluginInfo', code: 'UNAVAILABLE', message: 'the backend is asleep' }]);
-    await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
-    await program.prints('GetPluginInfo: 14 UNAVAILABLE: the backend is asleep. Ctrl-C');
-    await driver.setFaults([]);
-    await program.prints('Ctrl-C ends it');
-  });
-
-  test('a driver that was killed is reported although its socket is still there, and so is its return', async (t) => {
-    const home = await temporaryHome(t);
-    const first = await HostpathProcess.start({ home });
-    await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
-    await program.prints('Ctrl-C ends it');
-    await first.end('SIGKILL');
-    await program.prints(`The driver is gone: its socket ${home}/csi.sock is still there, but refuses connections.`);
-    await using _second = await HostpathProcess.start({ home });
-    await program.prints('The driver is back');
-  });
 });
 
 describe('several nodes with one driver', () => {
   test('each has the topology of its --node; a late claim gets a volume in the zone of its pod', async (t) => {
     const home = await temporaryHome(t);
     const zones = [`--topology=${zone}=north`, `--topology=${zone}=south`];
-    await using _driver = await HostpathProcess.start({ home, flags: zones });
+    await using _driver = await HostpathHere.start({ home, flags: zones });
     await using program = SandboxProgram.start(
       `--csi-address=${home}/csi.sock`,
       ...[`--node=a=${zone}=north`, `--node=b=${zone}=south`, '--class-parameter=type=fast'],
@@ -114,7 +93,7 @@ describe('several nodes with one driver', () => {
 
   test('capacity that --sidecar-flag switches off is not looked at by the scheduler', async (t) => {
     const home = await temporaryHome(t);
-    await using _driver = await HostpathProcess.start({ home });
+    await using _driver = await HostpathHere.start({ home });
     const off = '--sidecar-flag=--enable-capacity=false';
     await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`, off);
     const { core, storage } = await clientsOf(program);
@@ -127,9 +106,9 @@ describe('several nodes with one driver', () => {
 
   test('a driver without node service gets its nodes from the sockets of node plugins', async (t) => {
     const [home, other] = [await temporaryHome(t), await temporaryHome(t)];
-    await using driver = await HostpathProcess.start({ home, flags: [`--topology=${zone}=north`] });
+    await using driver = await HostpathHere.start({ home, flags: [`--topology=${zone}=north`] });
     await driver.setFaults([{ method: 'NodeGetInfo', code: 'UNIMPLEMENTED' }]);
-    await using _plugin = await HostpathProcess.start({
+    await using _plugin = await HostpathHere.start({
       home: other,
       flags: ['--node-id=i-0b', `--topology=${zone}=south`],
     });
@@ -146,7 +125,7 @@ describe('several nodes with one driver', () => {
 
   test('a driver with topology and without node service is told apart, with what to do', async (t) => {
     const home = await temporaryHome(t);
-    await using driver = await HostpathProcess.start({ home, flags: [`--topology=${zone}=north`] });
+    await using driver = await HostpathHere.start({ home, flags: [`--topology=${zone}=north`] });
     await driver.setFaults([{ method: 'NodeGetInfo', code: 'UNIMPLEMENTED' }]);
     await using program = SandboxProgram.start(`--csi-address=${home}/csi.sock`);
     await program.prints('no node service at its socket: its volumes get no topology. Give the socket');

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { eventually } from '../../support/eventually.ts';
 import { programFile } from '../../support/program-file.ts';
-import { HostpathProcess } from '../hostpath/hostpath-process.ts';
+import { HostpathHere } from '../hostpath/hostpath-process.ts';
 import { SandboxProgram } from './sandbox-program.ts';
 
 /** For a test command: requests to the API of its kubeconfig. */
@@ -40,7 +40,7 @@ function isRunning(pid: number): boolean {
 describe('a command that fails', () => {
   test('gets the reason of each claim that is not bound, and the logs, which stay', async (t) => {
     const folder = await temporaryFolder(t);
-    await using driver = await HostpathProcess.start({ home: path.join(folder, 'driver') });
+    await using driver = await HostpathHere.start({ home: path.join(folder, 'driver') });
     const fault = { method: 'CreateVolume', code: 'RESOURCE_EXHAUSTED' as const, message: 'the pool is full' };
     await driver.setFaults([fault]);
     const script = `${prelude} (async () => {
@@ -62,7 +62,7 @@ describe('a command that fails', () => {
 
   test('gets the reason of each volume that could not be deleted', async (t) => {
     const folder = await temporaryFolder(t);
-    await using driver = await HostpathProcess.start({ home: path.join(folder, 'driver') });
+    await using driver = await HostpathHere.start({ home: path.join(folder, 'driver') });
     await driver.setFaults([{ method: 'DeleteVolume', code: 'INTERNAL', message: 'the disk is stuck' }]);
     const script = `${prelude} (async () => {
       await send('POST', claims, { metadata: { name: 'photos' }, spec });
@@ -90,34 +90,30 @@ describe('a command that fails', () => {
 });
 
 describe('nothing is left behind', () => {
-  for (const signal of ['SIGTERM', 'SIGKILL', 'SIGHUP'] as const) {
-    test(`by ${signal}: sidecar, driver and command end`, async (t) => {
+  for (const [signal, handler] of [
+    ['SIGTERM', `process.on('SIGTERM', () => {});`],
+    ['SIGKILL', ''],
+    ['SIGHUP', ''],
+  ] as const) {
+    const command = handler === '' ? 'command' : 'a command that ignores it';
+    test(`by ${signal}: sidecar, driver and ${command} end`, async (t) => {
       const folder = await temporaryFolder(t);
       const file = path.join(folder, 'pid');
-      const script = `require('node:fs').writeFileSync(${JSON.stringify(file)}, process.pid + ' ' + process.env.KUBECONFIG); setInterval(() => {}, 1000)`;
+      const script = `${handler} require('node:fs').writeFileSync(${JSON.stringify(file)}, process.pid + ' ' + process.env.KUBECONFIG); setInterval(() => {}, 1000)`;
       await using program = SandboxProgram.start(`--log=${folder}/logs`, '--', process.execPath, '--eval', script);
-      const [command = '', kubeconfig = ''] = await eventually(() => {
+      const [pid = '', kubeconfig = ''] = await eventually(() => {
         assert.ok(existsSync(file) && readFileSync(file, 'utf8') !== '');
         return readFileSync(file, 'utf8').split(' ');
       });
       const children = [
-        Number(command),
+        Number(pid),
         await program.childPid(programFile('csi-provisioner')),
         await program.childPid('--state-dir'),
       ];
       t.after(() => rm(path.dirname(kubeconfig), { recursive: true, force: true })); // SIGKILL leaves it
       await program.stop(signal);
+      if (handler !== '') assert.equal(program.ending, 'exit code 137');
       await eventually(() => assert.deepEqual(children.filter(isRunning), []));
     });
   }
-
-  test('by a command that ignores SIGTERM', async (t) => {
-    const file = path.join(await temporaryFolder(t), 'ready');
-    await writeFile(file, '');
-    const script = `process.on('SIGTERM', () => {}); process.stdout.write('ready\\n'); setInterval(() => {}, 1000)`;
-    await using program = SandboxProgram.start('--', process.execPath, '--eval', script);
-    await program.prints('ready');
-    await program.stop('SIGTERM');
-    assert.equal(program.ending, 'exit code 137');
-  });
 });

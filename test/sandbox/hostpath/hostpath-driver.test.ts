@@ -15,7 +15,7 @@ import type { IdentityClient } from '../../../src/csi/generated/csi/v1/Identity.
 import type { NodeClient } from '../../../src/csi/generated/csi/v1/Node.ts';
 import { eventually } from '../../support/eventually.ts';
 import { grpcService } from '../../support/grpc-service.ts';
-import { call, HostpathProcess } from './hostpath-process.ts';
+import { call, HostpathHere, HostpathProcess } from './hostpath-process.ts';
 import type { HostpathOptions } from './hostpath-process.ts';
 
 const { v1 } = loadCsi();
@@ -23,9 +23,17 @@ const mountCapability = { mount: {}, access_mode: { mode: 'SINGLE_NODE_WRITER' }
 const blockCapability = { block: {}, access_mode: { mode: 'SINGLE_NODE_WRITER' } } as const;
 const gib = 2 ** 30;
 
-/** A driver and its clients, closed when the test ends. */
-async function startDriver(t: TestContext, options: HostpathOptions = {}) {
-  const driver = await HostpathProcess.start(options);
+/** A driver in this process and its clients, closed when the test ends. */
+async function startDriver(t: TestContext, flags: readonly string[] = []) {
+  return withClients(t, await HostpathHere.start({ flags }));
+}
+
+/** The same as a process of its own. */
+async function startProcess(t: TestContext, options: HostpathOptions = {}) {
+  return withClients(t, await HostpathProcess.start(options));
+}
+
+function withClients<Driver extends HostpathHere | HostpathProcess>(t: TestContext, driver: Driver) {
   const clients = clientsOf(driver);
   t.after(async () => {
     clients.close();
@@ -34,7 +42,7 @@ async function startDriver(t: TestContext, options: HostpathOptions = {}) {
   return { driver, ...clients };
 }
 
-function clientsOf(driver: HostpathProcess) {
+function clientsOf(driver: { readonly socketPath: string }) {
   const address = `unix:${driver.socketPath}`;
   const client = (name: keyof typeof v1): unknown => {
     const Client = makeClientConstructor(grpcService(v1[name]), name);
@@ -60,17 +68,8 @@ async function createVolume({ controller }: Pick<Clients, 'controller'>, request
 const failsWith = (code: status, details = /./) => ({ code, details });
 
 describe('the hostpath driver as a process', () => {
-  test('begins ids with the name of the request where that is asked for, and the name can be part of an id', async (t) => {
-    const { controller } = await startDriver(t, { flags: ['--named-ids'] });
-    assert.match((await createVolume({ controller }, { name: 'pvc-1' })).volume_id, /^pvc-1#[\da-f-]{36}$/);
-    const repeated = await createVolume({ controller }, { name: 'pvc-1' });
-    assert.equal((await createVolume({ controller }, { name: 'pvc-1' })).volume_id, repeated.volume_id);
-    for (const name of ['../x', 'x'.repeat(120)])
-      assert.match((await createVolume({ controller }, { name })).volume_id, /^[\da-f-]{36}$/);
-  });
-
   test('says where it listens, and goes with its socket on SIGTERM', async (t) => {
-    const { driver, identity } = await startDriver(t, { flags: ['--driver-name', 'my.driver.example'] });
+    const { driver, identity } = await startProcess(t, { flags: ['--driver-name', 'my.driver.example'] });
     assert.deepEqual(driver.ready, {
       address: `unix://${driver.socketPath}`,
       driver: 'my.driver.example',
@@ -91,7 +90,7 @@ describe('the hostpath driver as a process', () => {
   });
 
   test('refuses a socket on which another process listens', async (t) => {
-    const { driver } = await startDriver(t);
+    const { driver } = await startProcess(t);
     const second = await HostpathProcess.spawn({ home: driver.home });
     assert.match(await second.errors, /another process listens on .*csi\.sock\n$/);
     assert.equal((await second.end()).code, 1);
@@ -108,7 +107,7 @@ describe('the hostpath driver as a process', () => {
   });
 
   test('keeps volumes and snapshots over a SIGKILL, replaces the stale socket and drops unfinished work', async (t) => {
-    const first = await startDriver(t);
+    const first = await startProcess(t);
     const volume = await createVolume(first, { name: 'kept', capacity_range: { required_bytes: 5 * gib } });
     const { snapshot } = await call(first.controller, 'CreateSnapshot', {
       name: 'also-kept',
@@ -119,7 +118,7 @@ describe('the hostpath driver as a process', () => {
     assert.deepEqual(await first.driver.end('SIGKILL'), { code: null, signal: 'SIGKILL' });
     assert.ok(existsSync(first.driver.socketPath));
 
-    const second = await startDriver(t, { home: first.driver.home });
+    const second = await startProcess(t, { home: first.driver.home });
     const { entries } = await call(second.controller, 'ListVolumes', {});
     assert.deepEqual(
       entries?.map((entry) => entry.volume),
@@ -136,7 +135,7 @@ describe('the hostpath driver as a process', () => {
   });
 
   test('exits on SIGTERM although a call hangs, which ends', async (t) => {
-    const { driver, controller } = await startDriver(t);
+    const { driver, controller } = await startProcess(t);
     await driver.setFaults([{ method: 'ListVolumes', hang: true, times: 1 }]);
     const hanging = call(controller, 'ListVolumes', {});
     hanging.catch(() => undefined);
@@ -146,11 +145,20 @@ describe('the hostpath driver as a process', () => {
   });
 });
 
+test('begins ids with the name of the request where that is asked for, and the name can be part of an id', async (t) => {
+  const { controller } = await startDriver(t, ['--named-ids']);
+  assert.match((await createVolume({ controller }, { name: 'pvc-1' })).volume_id, /^pvc-1#[\da-f-]{36}$/);
+  const repeated = await createVolume({ controller }, { name: 'pvc-1' });
+  assert.equal((await createVolume({ controller }, { name: 'pvc-1' })).volume_id, repeated.volume_id);
+  for (const name of ['../x', 'x'.repeat(120)])
+    assert.match((await createVolume({ controller }, { name })).volume_id, /^[\da-f-]{36}$/);
+});
+
 describe('CreateVolume', () => {
-  let driver: HostpathProcess;
+  let driver: HostpathHere;
   let clients: Clients;
   before(async () => {
-    driver = await HostpathProcess.start({ flags: ['--capacity', '100Gi'] });
+    driver = await HostpathHere.start({ flags: ['--capacity', '100Gi'] });
     clients = clientsOf(driver);
   });
   after(async () => {
@@ -443,7 +451,7 @@ describe('ListVolumes', () => {
 describe('capacity and topology', () => {
   test('each segment has its own room, which volumes use up and give back', async (t) => {
     const flags = ['--capacity', '10Gi', '--topology', 'zone=a', '--topology', 'zone=b'];
-    const { driver: _, ...clients } = await startDriver(t, { flags });
+    const { driver: _, ...clients } = await startDriver(t, flags);
     const { controller } = clients;
     const room = async (segments?: Record<string, string>): Promise<number[]> => {
       const request = segments === undefined ? {} : { accessible_topology: { segments } };
@@ -496,7 +504,7 @@ describe('capacity and topology', () => {
 
 describe('expanding and modifying', () => {
   test('a volume grows once and never shrinks', async (t) => {
-    const { driver: _, ...clients } = await startDriver(t, { flags: ['--capacity', '10Gi'] });
+    const { driver: _, ...clients } = await startDriver(t, ['--capacity', '10Gi']);
     const { controller } = clients;
     const { volume_id } = await createVolume(clients, { name: 'growing' });
     const grow = async (required_bytes: number, limit_bytes = 0) =>
@@ -517,7 +525,7 @@ describe('expanding and modifying', () => {
   });
 
   test('mutable parameters change one by one', async (t) => {
-    const { driver, ...clients } = await startDriver(t, { flags: ['--mutable-parameters', 'iops,colour'] });
+    const { driver, ...clients } = await startDriver(t, ['--mutable-parameters', 'iops,colour']);
     const { volume_id } = await createVolume(clients, { name: 'tuned', mutable_parameters: { iops: '100' } });
     const modify = async (mutable_parameters: Record<string, string>) =>
       call(clients.controller, 'ControllerModifyVolume', { volume_id, mutable_parameters });
@@ -554,7 +562,7 @@ describe('attachment', () => {
 
   test('holds a single-node volume on one known node and keeps it from being deleted', async (t) => {
     const flags = ['--attach', '--node-id', 'n1', '--node-id', 'n2'];
-    const { driver: _, ...clients } = await startDriver(t, { flags });
+    const { driver: _, ...clients } = await startDriver(t, flags);
     const { controller } = clients;
     const { volume_id } = await createVolume(clients, { name: 'attached' });
     const attach = async (node_id: string, readonly = false) =>
@@ -578,7 +586,7 @@ describe('attachment', () => {
 
 test('--capabilities-off takes capabilities and their calls away', async (t) => {
   const off = 'LIST_VOLUMES,CLONE_VOLUME,SINGLE_NODE_MULTI_WRITER,node:EXPAND_VOLUME';
-  const { driver: _, ...clients } = await startDriver(t, { flags: ['--capabilities-off', off] });
+  const { driver: _, ...clients } = await startDriver(t, ['--capabilities-off', off]);
   const controllerHas = (await call(clients.controller, 'ControllerGetCapabilities', {})).capabilities ?? [];
   const nodeHas = (await call(clients.node, 'NodeGetCapabilities', {})).capabilities ?? [];
   assert.deepEqual(
@@ -697,7 +705,7 @@ describe('injected faults', () => {
 });
 
 test('the call log has every call, and no secret value reaches any file or stream', async (t) => {
-  const { driver, ...clients } = await startDriver(t);
+  const { driver, ...clients } = await startProcess(t);
   const secrets = { password: 'hunter2-hunter2', user: 'joe-joe-joe' };
   const parameters = { requireSecret: 'password' };
   const { volume_id } = await createVolume(clients, { name: 'with-secret', parameters, secrets });
@@ -736,7 +744,7 @@ describe('the node service', () => {
   test('says clearly that it may not mount, and leaves nothing behind', async (t) => {
     // Without a PATH there is no mount command: the same answer as for a process without the right to mount.
     const flags = ['--capabilities-off', 'STAGE_UNSTAGE_VOLUME'];
-    const { driver, ...clients } = await startDriver(t, { flags, env: { PATH: '/nonexistent' } });
+    const { driver, ...clients } = await startProcess(t, { flags, env: { PATH: '/nonexistent' } });
     const { volume_id } = await createVolume(clients, { name: 'unmountable' });
     const target_path = path.join(driver.home, 'target');
     await assert.rejects(

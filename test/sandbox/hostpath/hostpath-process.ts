@@ -7,7 +7,9 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import type { Client, ClientUnaryCall, requestCallback } from '@grpc/grpc-js';
 import type { CallRecord } from '../../../sandbox/hostpath/serve-call.ts';
+import { startDriver } from '../../../sandbox/hostpath/driver.ts';
 import type { Fault } from '../../../sandbox/hostpath/faults.ts';
+import { parseFlags } from '../../../sandbox/hostpath/flags.ts';
 import { programFile } from '../../support/program-file.ts';
 
 const main = programFile('hostpath-driver');
@@ -22,11 +24,60 @@ export interface HostpathOptions {
   env?: NodeJS.ProcessEnv;
 }
 
-/** The sample driver as a process of its own, in a temporary folder that goes when it is disposed of. */
-export class HostpathProcess implements AsyncDisposable {
+/** The folder of a sample driver. */
+class HostpathFolder {
   readonly home: string;
   readonly socketPath: string;
   readonly stateDir: string;
+
+  constructor(home: string) {
+    this.home = home;
+    this.socketPath = path.join(home, 'csi.sock');
+    this.stateDir = path.join(home, 'state');
+  }
+
+  /** Replaces `faults.json`. */
+  async setFaults(faults: Fault[]): Promise<void> {
+    const file = path.join(this.stateDir, 'faults.json');
+    await writeFile(`${file}.test`, JSON.stringify(faults));
+    await rename(`${file}.test`, file);
+  }
+
+  async faults(): Promise<Fault[]> {
+    return JSON.parse(await readFile(path.join(this.stateDir, 'faults.json'), 'utf8')) as Fault[];
+  }
+
+  /** The calls so far. */
+  async calls(): Promise<CallRecord[]> {
+    const lines = (await readFile(path.join(this.stateDir, 'calls.jsonl'), 'utf8')).trimEnd().split('\n');
+    return lines.map((line) => JSON.parse(line) as CallRecord);
+  }
+}
+
+/** The sample driver in this process, in a temporary folder that goes when it is disposed of. */
+export class HostpathHere extends HostpathFolder implements AsyncDisposable {
+  readonly #driver: Awaited<ReturnType<typeof startDriver>>;
+
+  private constructor(home: string, driver: Awaited<ReturnType<typeof startDriver>>) {
+    super(home);
+    this.#driver = driver;
+  }
+
+  static async start({ flags = [], home: given }: Omit<HostpathOptions, 'env'> = {}): Promise<HostpathHere> {
+    const home = given ?? (await mkdtemp(path.join(tmpdir(), 'hostpath-')));
+    const options = parseFlags([...givenFlags(home), ...flags]);
+    if (options === 'help') throw new Error('--help starts no driver');
+    return new HostpathHere(home, await startDriver(options));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#driver.close();
+    await rm(this.home, { recursive: true, force: true });
+  }
+}
+
+/** The sample driver as a process of its own, in a temporary folder that goes when it is disposed of. */
+export class HostpathProcess extends HostpathFolder implements AsyncDisposable {
   readonly process: ChildProcess;
   /** Standard error, complete once the process has ended. */
   readonly errors: Promise<string>;
@@ -34,9 +85,7 @@ export class HostpathProcess implements AsyncDisposable {
   ready: { address: string; driver: string; pid: number } | undefined;
 
   private constructor(home: string, process: ChildProcess) {
-    this.home = home;
-    this.socketPath = path.join(home, 'csi.sock');
-    this.stateDir = path.join(home, 'state');
+    super(home);
     this.process = process;
     if (process.stderr === null) throw new Error('standard error must be a pipe');
     this.errors = text(process.stderr);
@@ -56,8 +105,7 @@ export class HostpathProcess implements AsyncDisposable {
   /** Starts the driver without waiting, for those that must not come up. */
   static async spawn({ flags = [], home, env }: HostpathOptions = {}): Promise<HostpathProcess> {
     const folder = home ?? (await mkdtemp(path.join(tmpdir(), 'hostpath-')));
-    const args = [main, '--csi-address', `unix://${folder}/csi.sock`, '--state-dir', `${folder}/state`, '--call-log'];
-    const child = spawn(process.execPath, [...args, ...flags], {
+    const child = spawn(process.execPath, [main, ...givenFlags(folder), ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       ...(env === undefined ? {} : { env }),
     });
@@ -74,27 +122,14 @@ export class HostpathProcess implements AsyncDisposable {
     return { code: this.process.exitCode, signal: this.process.signalCode };
   }
 
-  /** Replaces `faults.json`. */
-  async setFaults(faults: Fault[]): Promise<void> {
-    const file = path.join(this.stateDir, 'faults.json');
-    await writeFile(`${file}.test`, JSON.stringify(faults));
-    await rename(`${file}.test`, file);
-  }
-
-  async faults(): Promise<Fault[]> {
-    return JSON.parse(await readFile(path.join(this.stateDir, 'faults.json'), 'utf8')) as Fault[];
-  }
-
-  /** The calls so far. */
-  async calls(): Promise<CallRecord[]> {
-    const lines = (await readFile(path.join(this.stateDir, 'calls.jsonl'), 'utf8')).trimEnd().split('\n');
-    return lines.map((line) => JSON.parse(line) as CallRecord);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.end();
     await rm(this.home, { recursive: true, force: true });
   }
+}
+
+function givenFlags(home: string): string[] {
+  return ['--csi-address', `unix://${home}/csi.sock`, '--state-dir', `${home}/state`, '--call-log'];
 }
 
 type Unary<Request, Response> = (argument: Request, callback: requestCallback<Response>) => ClientUnaryCall;
