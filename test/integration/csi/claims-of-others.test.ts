@@ -3,17 +3,16 @@
  * claims.
  */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { eventually } from '../../support/eventually.ts';
+import { programFile } from '../../support/program-file.ts';
 import { startProcess } from '../../support/started-process.ts';
 import { answerWith, RawGrpcServer } from './raw-grpc-server.ts';
 import { createdVolume, startAnswers } from './encoded-answers.ts';
 import { driverName, resource } from './scene.ts';
 import { StoredCluster } from './stored-cluster.ts';
 
-const main = join(import.meta.dirname, '../../../src/main.ts');
 const storageClass = {
   apiVersion: 'storage.k8s.io/v1',
   kind: 'StorageClass',
@@ -22,10 +21,10 @@ const storageClass = {
   reclaimPolicy: 'Delete',
   volumeBindingMode: 'Immediate',
 };
-/** Together 96 MB, more than the heap of the program. */
-const claims = 400;
+/** Together 48 MB, more than the heap of the program. */
+const claims = 200;
 const notes = 'x'.repeat(240_000);
-const heapMib = 64;
+const heapMib = 32;
 
 const claim = (name: string, annotations: Record<string, string>): SandboxObject => ({
   apiVersion: 'v1',
@@ -52,7 +51,8 @@ describe('large claims of another driver', () => {
         );
       });
       const flags = [`--max-old-space-size=${heapMib}`, '--max-semi-space-size=4'];
-      const args = [...flags, main, `--csi-address=${driver.socketPath}`, `--master=${cluster.url}`];
+      const program = programFile('csi-provisioner');
+      const args = [...flags, program, `--csi-address=${driver.socketPath}`, `--master=${cluster.url}`];
       const sidecar = await startProcess({ program: process.execPath, args, env: { KUBECONFIG: undefined } });
       try {
         const api = cluster.server.client('test');
