@@ -8,12 +8,15 @@ import { parseExposition, type MetricFamily } from './exposition.ts';
 /** The families of one answer by their names. */
 export type LiveMetrics = ReadonlyMap<string, MetricFamily>;
 
+let metrics: Promise<LiveMetrics> | undefined;
+
 /**
  * Runs the sidecar as a process against the sandbox and the sample driver, has volumes made and deleted, well and
- * badly, and reads its metrics.
+ * badly, and reads its metrics; once for all tests in this process.
  */
 export async function liveMetrics(): Promise<LiveMetrics> {
-  return families(await livePage());
+  metrics ??= livePage().then(families);
+  return await metrics;
 }
 
 /** The response that `liveMetrics` reads. */
