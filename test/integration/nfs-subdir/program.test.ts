@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
 import { freePorts } from '../../support/control-plane/free-ports.ts';
@@ -89,6 +89,8 @@ async function openScene() {
   };
 }
 
+type Scene = Awaited<ReturnType<typeof openScene>>;
+
 describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
   test('makes a directory for a claim, archives it with the claim, and ends with code 0 at SIGTERM', async () => {
     await using scene = await openScene();
@@ -109,58 +111,6 @@ describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
     assert.ok(existsSync(path.join(mount, `archived-${directory}`, 'file')));
     await program.stop('SIGTERM');
     assert.equal(await program.ending(), 'exit code 0');
-  });
-
-  test('never touches the directory of a class that retains', async () => {
-    await using scene = await openScene();
-    const { mount, start, createClass, createClaim, deleteClaim, bound, gone } = scene;
-    await start({ ENABLE_LEADER_ELECTION: 'false' });
-    const { name } = createClaim(createClass({}, { reclaimPolicy: 'Retain' }));
-    const { metadata } = await bound(name);
-    deleteClaim(name);
-    const other = createClaim(createClass({ onDelete: 'delete' }));
-    const { metadata: later } = await bound(other.name);
-    deleteClaim(other.name);
-    await gone(later.name);
-    assert.ok(existsSync(path.join(mount, `default-${name}-${metadata.name}`)));
-  });
-
-  test('refuses block volumes and paths out of the export with an event on the claim', async () => {
-    await using scene = await openScene();
-    const { mount, start, createClass, createClaim, deleteClaim, message } = scene;
-    await start({ ENABLE_LEADER_ELECTION: 'false' });
-    const block = createClaim(createClass(), { volumeMode: 'Block' });
-    const stray = `stray-${path.basename(mount)}`;
-    const outside = createClaim(createClass({ pathPattern: `a/../../${stray}` }));
-    assert.equal(
-      await message(block.uid, 'ProvisioningFailed'),
-      `${provisioner} does not support block volume provisioning`,
-    );
-    assert.match(
-      await message(outside.uid, 'ProvisioningFailed'),
-      /pathPattern "a\/\.\.\/\.\.\/stray-.*" gives no path.*component "\.\."/,
-    );
-    assert.ok(!existsSync(path.join(mount, '..', stray)));
-    for (const { name } of [block, outside]) deleteClaim(name);
-  });
-
-  test('a class that was missing at deletion is found when it is there again', async () => {
-    await using scene = await openScene();
-    const { mount, api, start, createClass, createClaim, deleteClaim, bound, gone, message } = scene;
-    await start({ ENABLE_LEADER_ELECTION: 'false' });
-    const className = createClass({ onDelete: 'delete' });
-    const { name } = createClaim(className);
-    const { metadata } = await bound(name);
-    api().delete(classes, { name: className });
-    deleteClaim(name);
-    assert.match(await message(metadata.uid ?? '', 'VolumeFailedDelete'), /does not exist any more/);
-    api().create(classes, {
-      metadata: { name: className },
-      provisioner,
-      parameters: { onDelete: 'delete' },
-    });
-    await gone(metadata.name);
-    assert.ok(!existsSync(path.join(mount, `default-${name}-${metadata.name}`)));
   });
 
   test('50 claims at once get 50 directories', async () => {
@@ -303,45 +253,102 @@ describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
     await bound(later.name);
   });
 
-  test('a directory that a static volume has, too, is kept until that is deleted', async () => {
-    await using scene = await openScene();
-    const { mount, api, start, createClass, createClaim, deleteClaim, bound, gone, message } = scene;
-    await start({ ENABLE_LEADER_ELECTION: 'false' });
-    const { name } = createClaim(createClass({ onDelete: 'delete' }));
-    const { metadata, spec } = await bound(name);
-    const directory = path.join(mount, path.basename(spec.nfs.path));
-    writeFileSync(path.join(directory, 'file'), 'of both');
-    const statics = ['the-same', 'inside'].map((each) => `${each}-${name}`);
-    const paths = [spec.nfs.path, `${spec.nfs.path}/below`];
-    for (const [index, each] of statics.entries()) {
-      api().create(volumes, {
-        metadata: { name: each },
-        spec: {
-          nfs: { server: 'srv', path: paths[index] },
-          capacity: { storage: '1Gi' },
-          accessModes: ['ReadWriteMany'],
-        },
-      });
-    }
-    deleteClaim(name);
-    const text =
-      /which another provisioner or an administrator created, uses .* is kept until \S+ is deleted\. If \S+ uses another directory: kubectl annotate/;
-    assert.match(await message(metadata.uid ?? '', 'VolumeFailedDelete'), text);
-    assert.ok(existsSync(path.join(directory, 'file')));
-    for (const each of statics) api().delete(volumes, { name: each });
-    await gone(metadata.name);
-    assert.ok(!existsSync(directory));
-  });
+  describe('without leader election', { concurrency: true }, () => {
+    let scene: Scene;
+    before(async () => {
+      scene = await openScene();
+      await scene.start({ ENABLE_LEADER_ELECTION: 'false' });
+    });
+    after(() => scene[Symbol.asyncDispose]());
 
-  test('without leader election it asks for no Lease', async () => {
-    await using scene = await openScene();
-    const { api, start, createClass, createClaim, bound } = scene;
-    await start({ ENABLE_LEADER_ELECTION: 'false' });
-    await bound(createClaim(createClass()).name);
-    assert.deepEqual(api().list(leases), []);
+    test('never touches the directory of a class that retains', async () => {
+      const { mount, createClass, createClaim, deleteClaim, bound, gone } = scene;
+      const { name } = createClaim(createClass({}, { reclaimPolicy: 'Retain' }));
+      const { metadata } = await bound(name);
+      deleteClaim(name);
+      const other = createClaim(createClass({ onDelete: 'delete' }));
+      const { metadata: later } = await bound(other.name);
+      deleteClaim(other.name);
+      await gone(later.name);
+      assert.ok(existsSync(path.join(mount, `default-${name}-${metadata.name}`)));
+    });
+
+    test('refuses block volumes and paths out of the export with an event on the claim', async () => {
+      const { mount, createClass, createClaim, deleteClaim, message } = scene;
+      const block = createClaim(createClass(), { volumeMode: 'Block' });
+      const stray = `stray-${path.basename(mount)}`;
+      const outside = createClaim(createClass({ pathPattern: `a/../../${stray}` }));
+      assert.equal(
+        await message(block.uid, 'ProvisioningFailed'),
+        `${provisioner} does not support block volume provisioning`,
+      );
+      assert.match(
+        await message(outside.uid, 'ProvisioningFailed'),
+        /pathPattern "a\/\.\.\/\.\.\/stray-.*" gives no path.*component "\.\."/,
+      );
+      assert.ok(!existsSync(path.join(mount, '..', stray)));
+      for (const { name } of [block, outside]) deleteClaim(name);
+    });
+
+    test('a class that was missing at deletion is found when it is there again', async () => {
+      const { mount, api, createClass, createClaim, deleteClaim, bound, gone, message } = scene;
+      const className = createClass({ onDelete: 'delete' });
+      const { name } = createClaim(className);
+      const { metadata } = await bound(name);
+      api().delete(classes, { name: className });
+      deleteClaim(name);
+      assert.match(await message(metadata.uid ?? '', 'VolumeFailedDelete'), /does not exist any more/);
+      api().create(classes, {
+        metadata: { name: className },
+        provisioner,
+        parameters: { onDelete: 'delete' },
+      });
+      await gone(metadata.name);
+      assert.ok(!existsSync(path.join(mount, `default-${name}-${metadata.name}`)));
+    });
+
+    test('a directory that a static volume has, too, is kept until that is deleted', async () => {
+      const { mount, api, createClass, createClaim, deleteClaim, bound, gone, message } = scene;
+      const { name } = createClaim(createClass({ onDelete: 'delete' }));
+      const { metadata, spec } = await bound(name);
+      const directory = path.join(mount, path.basename(spec.nfs.path));
+      writeFileSync(path.join(directory, 'file'), 'of both');
+      const statics = ['the-same', 'inside'].map((each) => `${each}-${name}`);
+      const paths = [spec.nfs.path, `${spec.nfs.path}/below`];
+      for (const [index, each] of statics.entries()) {
+        api().create(volumes, {
+          metadata: { name: each },
+          spec: {
+            nfs: { server: 'srv', path: paths[index] },
+            capacity: { storage: '1Gi' },
+            accessModes: ['ReadWriteMany'],
+          },
+        });
+      }
+      deleteClaim(name);
+      const text =
+        /which another provisioner or an administrator created, uses .* is kept until \S+ is deleted\. If \S+ uses another directory: kubectl annotate/;
+      assert.match(await message(metadata.uid ?? '', 'VolumeFailedDelete'), text);
+      assert.ok(existsSync(path.join(directory, 'file')));
+      for (const each of statics) api().delete(volumes, { name: each });
+      await gone(metadata.name);
+      assert.ok(!existsSync(directory));
+    });
+
+    test('asks for no Lease', async () => {
+      const { api, createClass, createClaim, bound } = scene;
+      await bound(createClaim(createClass()).name);
+      assert.deepEqual(api().list(leases), []);
+    });
   });
 
   describe('does not start', { concurrency: 2 }, () => {
+    let scene: Scene;
+    before(async () => {
+      scene = await openScene();
+    });
+    after(() => scene[Symbol.asyncDispose]());
+
     for (const [what, change, why] of [
       ['without NFS_SERVER', { NFS_SERVER: undefined }, /error NFS_SERVER not set\n/],
       ['with an empty NFS_PATH', { NFS_PATH: '' }, /error NFS_PATH not set\n/],
@@ -359,7 +366,6 @@ describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
       ['with a kubeconfig that is not there', { KUBECONFIG: '/nowhere/config' }, /\/nowhere\/config/],
     ] as const) {
       test(`${what}, and writes nothing into the export`, async () => {
-        await using scene = await openScene();
         const { mount, start } = scene;
         const empty = await mkdtemp(path.join(mount, 'empty-'));
         const program = await start({ MOUNT_POINT: empty, ...change });
@@ -371,7 +377,6 @@ describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
     }
 
     test('with --help, after it has named its variables', async () => {
-      await using scene = await openScene();
       const { start } = scene;
       const program = await start({ NFS_SERVER: undefined }, ['--help']);
       assert.equal(await program.ending(), 'exit code 0');
@@ -380,7 +385,6 @@ describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
     });
 
     test('with a flag that it does not have', async () => {
-      await using scene = await openScene();
       const { start } = scene;
       const program = await start({}, ['--port=1']);
       assert.equal(await program.ending(), 'exit code 2');
