@@ -13,6 +13,7 @@ import { RecordingProxy, type ProxiedRequest } from '../../support/fakes/recordi
 import { claimsRef, SandboxApi } from '../../support/sandbox-api.ts';
 import { canFakeHostName, startSidecar } from '../../support/sidecar-process.ts';
 import type { StartedProcess } from '../../support/started-process.ts';
+import { Program } from '../csi/program.ts';
 
 const csi = loadCsi();
 const driverName = 'd.example.com';
@@ -45,6 +46,14 @@ interface Actor {
   proxy: RecordingProxy;
 }
 
+async function startDriver(): Promise<RecordingDriver> {
+  const driver = await RecordingDriver.start({ csi, name: driverName });
+  driver.always('CreateVolume', ({ request }) => ({
+    volume: { volume_id: `id-of-${String(request['name'])}`, capacity_bytes: 1 << 30 },
+  }));
+  return driver;
+}
+
 class Scene implements AsyncDisposable {
   readonly api: SandboxApi;
   readonly #flags: readonly string[];
@@ -70,10 +79,7 @@ class Scene implements AsyncDisposable {
 
   /** @param options.stop - where it stops itself, as `STOP_AT`. */
   async startActor({ hostName, stop }: { hostName?: string; stop?: string } = {}): Promise<Actor> {
-    const driver = this.#opened.use(await RecordingDriver.start({ csi, name: driverName }));
-    driver.always('CreateVolume', ({ request }) => ({
-      volume: { volume_id: `id-of-${String(request['name'])}`, capacity_bytes: 1 << 30 },
-    }));
+    const driver = this.#opened.use(await startDriver());
     const proxy = this.#opened.use(await RecordingProxy.start(this.api.url));
     const process = await startSidecar({
       csiAddress: `unix://${driver.socketPath}`,
@@ -85,6 +91,20 @@ class Scene implements AsyncDisposable {
     });
     this.#opened.defer(() => process.stop('SIGKILL'));
     return { process, driver, proxy };
+  }
+
+  /** A sidecar in this process, which ends before others start. */
+  async makeVolume(): Promise<void> {
+    await using driver = await startDriver();
+    await using maker = new Program({
+      socketPath: driver.socketPath,
+      apiUrl: this.api.url,
+      flags: this.#flags,
+      environment: { POD_NAMESPACE: 'ns1' },
+    });
+    await this.hasVolume();
+    maker.signal('SIGTERM');
+    assert.deepEqual(await maker.ended, { code: 0 });
   }
 
   addClaim(name: string): void {
@@ -166,11 +186,8 @@ const moments = [
 /** Starts a sidecar that stops itself. */
 async function stopped(scene: Scene, { stop, isDeletion }: (typeof moments)[number]): Promise<Actor> {
   if (isDeletion) {
-    await using earlier = new AsyncDisposableStack();
-    const maker = await scene.startActor({ hostName: 'maker' });
-    earlier.defer(() => maker.process.stop());
     scene.addClaim('claimed');
-    await scene.hasVolume();
+    await scene.makeVolume();
   }
   const actor = await scene.startActor({ stop });
   if (isDeletion) scene.releaseVolume();
