@@ -87,6 +87,7 @@ describe('two sidecars, of which one leads', { skip }, () => {
     for (const { metadata } of claims) await scene.deleteClaim(metadata?.name ?? '');
     await scene.eventually(async () => assert.deepEqual(await scene.driver.volumeIds(), []));
     return {
+      takenFrom: lease.states[lease.states.indexOf(taken) - 1]?.holder,
       renewedMs: (renewed?.renewedMs ?? NaN) - signalMs,
       releasedMs: released === undefined ? undefined : released.renewedMs - signalMs,
       takenMs: taken.acquiredMs - signalMs,
@@ -96,13 +97,14 @@ describe('two sidecars, of which one leads', { skip }, () => {
   }
 
   test('change places at once when the leader is told to end', async (t) => {
-    const { releasedMs, takenMs, firstCallMs, callsPerVolume } = await endLeaderUnderLoad('left', 'right', 'SIGTERM');
+    const turn = await endLeaderUnderLoad('left', 'right', 'SIGTERM');
+    const { takenFrom, releasedMs, takenMs, firstCallMs, callsPerVolume } = turn;
     assert.ok(releasedMs !== undefined, 'the leader did not let go of the lease');
     t.diagnostic(
       `SIGTERM: lease released ${releasedMs} ms later, taken after ${takenMs}, first CreateVolume after ${firstCallMs}`,
     );
-    const waitedMs = takenMs - releasedMs;
-    assert.ok(waitedMs < leaseSeconds * 1000, `taken ${waitedMs} ms after it was released`);
+    // That this takes a moment is checked with a clock of the tests' own, in test/integration/kube/leader-election.test.ts.
+    assert.equal(takenFrom, '', 'the lease was held by nobody when it was taken');
     // The first one saw its calls through, so there was nothing to repeat.
     assert.deepEqual(new Set(callsPerVolume), new Set([1]));
   });
