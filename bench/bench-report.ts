@@ -1,5 +1,5 @@
 /** What `npm run bench` prints of its measurements. */
-import { memoryText, type MemoryUsage } from './process-usage.ts';
+import { memoryText, type MemoryUsage } from '../scripts/process-usage.ts';
 import type { Result } from './sidecar-load.ts';
 
 /** Claims of the larger load and of the smaller one. */

@@ -3,8 +3,7 @@
  * be built, else on the sandbox.
  */
 import { execFile } from 'node:child_process';
-import { cpus, tmpdir } from 'node:os';
-import { mkdtemp } from 'node:fs/promises';
+import { cpus } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -12,15 +11,15 @@ import { Option } from 'commander';
 import { showing } from '../scripts/terminal-progress.ts';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { type PersistentVolume, persistentVolumes } from '../src/provision/objects.ts';
-import { startDriver } from '../test/support/driver-process.ts';
 import { goHelp, otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
-import { bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
+import { bundled } from '../test/support/program-file.ts';
+import { inParallel, until, untilReady } from '../test/support/stage.ts';
+import { driverName, openBenchStage, width } from './bench-stage.ts';
 import { mean, print } from './bench-report.ts';
 import { ratioTable } from './ratio-table.ts';
-import { createClass } from './claims.ts';
 import { buildProbe, heldText, longestStall } from './event-loop.ts';
-import { memoryUsage, peakMb } from './process-usage.ts';
-import { comeAndGo, type LoadOptions, measure, type Result, start, width } from './sidecar-load.ts';
+import { memoryUsage, peakMb } from '../scripts/process-usage.ts';
+import { comeAndGo, type LoadOptions, measure, type Result, start } from './sidecar-load.ts';
 
 const values = scriptCommand('npm run bench --', 'What provisioning and deleting cost.')
   .option('--claims <N>', 'claims in the larger of two runs, the other has a quarter of them', wholeNumber(2), 200)
@@ -48,29 +47,19 @@ const values = scriptCommand('npm run bench --', 'What provisioning and deleting
 const { claims: claimCount, target, turns, program = bundled, driverMs, latencyMs } = values;
 
 const counts = { claimCount, fewerCount: Math.max(1, Math.floor(claimCount / 4)) };
-const driverName = 'bench.csi.example.com';
-const className = 'bench';
 
 async function main(): Promise<void> {
   const peer = await otherSidecar(values.peer);
-  await using cluster = await startBenchCluster(target, { latencyMs });
-  const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
-  const driver = await startDriver({ driverName, folder });
-  try {
-    await createClass(cluster, className, driverName);
-    if (driverMs > 0) await driver.setFaults([{ method: 'CreateVolume', delayMs: driverMs }]);
-    const pace = driverMs > 0 ? ` that takes ${driverMs} ms for a volume` : '';
-    console.log(
-      `${claimCount} claims on ${cluster.name}, hostpath driver${pace}, ${cpus().length} CPUs, Node ${process.version}`,
-    );
-    const options: LoadOptions = { cluster, driver, className, ...counts };
-    const ours = await measureAll(options, peer);
-    await printStalls(options, folder);
-    await printFloors(options, ours);
-  } finally {
-    await driver.stop();
-    await removeFolder(folder);
-  }
+  await using stage = await openBenchStage(target, { latencyMs });
+  if (driverMs > 0) await stage.driver.setFaults([{ method: 'CreateVolume', delayMs: driverMs }]);
+  const pace = driverMs > 0 ? ` that takes ${driverMs} ms for a volume` : '';
+  console.log(
+    `${claimCount} claims on ${stage.place}, hostpath driver${pace}, ${cpus().length} CPUs, Node ${process.version}`,
+  );
+  const options: LoadOptions = { stage, ...counts };
+  const ours = await measureAll(options, peer);
+  await printStalls(options);
+  await printFloors(options, ours);
 }
 
 /** @returns what our own sidecar needed. */
@@ -107,10 +96,10 @@ async function inTurns(options: LoadOptions, programs: readonly [string, string]
  * How long the same load holds the event loop, in a process of its own: the probe that sees it takes CPU itself. Then what of the
  * memory that the load took is given back within a minute.
  */
-async function printStalls(options: LoadOptions, folder: string): Promise<void> {
-  const sidecar = await start(options, program, await buildProbe(folder));
+async function printStalls(options: LoadOptions): Promise<void> {
+  const sidecar = await start(options.stage, program, await buildProbe(options.stage.folder));
   try {
-    await until('the start', () => sidecar.log().includes('Started provisioner controller'), 60_000);
+    await untilReady(sidecar);
     await delay(3000);
     const atStart = await longestStall(sidecar);
     const idle = memoryUsage(sidecar.pid);
@@ -150,22 +139,20 @@ function floorText({ claimsPerSecond, cpuMsPerClaim }: Floor): string {
 }
 
 /** @param perSecond - claims begun in a second; `Infinity`: whenever an earlier one has ended. */
-async function floor({ cluster, driver }: LoadOptions, perSecond: number): Promise<Floor> {
+async function floor({ stage }: LoadOptions, perSecond: number): Promise<Floor> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     path.join(import.meta.dirname, 'floor.ts'),
-    `--kubeconfig=${cluster.sidecarKubeconfig}`,
-    `--address=${driver.address}`,
+    `--kubeconfig=${stage.kubeconfig}`,
+    `--address=${stage.driver.address}`,
     `--driver=${driverName}`,
     `--claims=${claimCount}`,
     `--per-second=${perSecond}`,
   ]);
   const { seconds, cpuMs: used } = JSON.parse(stdout) as { seconds: number; cpuMs: number };
   await inParallel(claimCount, width, (index) =>
-    cluster.client.delete(persistentVolumes, { name: `floor-${index}` } satisfies Partial<
-      PersistentVolume['metadata']
-    >),
+    stage.client.delete(persistentVolumes, { name: `floor-${index}` } satisfies Partial<PersistentVolume['metadata']>),
   );
-  await until('the floor volumes gone', () => cluster.volumeNames.size === 0);
+  await until('the floor volumes gone', () => stage.volumeNames.size === 0);
   return { claimsPerSecond: claimCount / seconds, cpuMsPerClaim: used / claimCount };
 }
 

@@ -2,14 +2,10 @@
  * `npm run bench:builds`: the same load for several builds or settings of the sidecar, in turns in one run, each beside the first of
  * them. It finds what a change cost, also among commits of months; docs/development.md has the last table.
  */
-import { cpus, tmpdir } from 'node:os';
-import { mkdtemp } from 'node:fs/promises';
-import path from 'node:path';
+import { cpus } from 'node:os';
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
-import { startDriver } from '../test/support/driver-process.ts';
-import { removeFolder, startBenchCluster } from './bench-cluster.ts';
-import { createClass } from './claims.ts';
+import { openBenchStage } from './bench-stage.ts';
 import { median } from './median.ts';
 import { type LoadOptions, measure, type Result } from './sidecar-load.ts';
 
@@ -50,18 +46,9 @@ const rows = {
 } satisfies Record<string, (result: Result) => number>;
 
 async function main(): Promise<void> {
-  await using cluster = await startBenchCluster(target);
-  const folder = await mkdtemp(path.join(tmpdir(), 'bench-builds-'));
-  const driver = await startDriver({ driverName: 'bench.csi.example.com', folder });
-  try {
-    await createClass(cluster, 'bench', 'bench.csi.example.com');
-    console.log(`${claimCount} claims on ${cluster.name}, hostpath driver, ${cpus().length} CPUs, ${process.version}`);
-    const counts = { claimCount, fewerCount: Math.max(1, Math.floor(claimCount / 4)) };
-    print(await inTurns({ cluster, driver, className: 'bench', ...counts }));
-  } finally {
-    await driver.stop();
-    await removeFolder(folder);
-  }
+  await using stage = await openBenchStage(target);
+  console.log(`${claimCount} claims on ${stage.place}, hostpath driver, ${cpus().length} CPUs, ${process.version}`);
+  print(await inTurns({ stage, claimCount, fewerCount: Math.max(1, Math.floor(claimCount / 4)) }));
 }
 
 /** Every other turn goes backwards: who comes later finds a warmer, fuller cluster. */

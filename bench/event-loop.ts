@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { build } from 'esbuild';
 import type { StartedProcess } from '../test/support/started-process.ts';
-import { until } from './bench-cluster.ts';
+import { until } from '../test/support/stage.ts';
 
 /** The longest time that an event loop was held, of the clock and of the CPU. */
 export interface Held {

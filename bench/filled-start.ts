@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { startProcess } from '../test/support/started-process.ts';
-import { until } from './bench-cluster.ts';
+import { startSidecar, type SidecarProcessOptions } from '../test/support/sidecar-process.ts';
+import { untilReady } from '../test/support/stage.ts';
 import { type Held, longestStall } from './event-loop.ts';
-import { cpuMs, memoryUsage, type MemoryUsage, peakMb } from './process-usage.ts';
+import { cpuMs, memoryUsage, type MemoryUsage, peakMb } from '../scripts/process-usage.ts';
 
 /** Until memory is measured, in milliseconds. */
 export const settleMs = 20_000;
@@ -20,11 +20,7 @@ export interface FilledStart {
   held: { start: Held; resync: Held } | undefined;
 }
 
-export interface FilledStartOptions {
-  /** The program and its flags, separated by blanks. */
-  program: string;
-  csiAddress: string;
-  kubeconfig: string;
+export interface FilledStartOptions extends Pick<SidecarProcessOptions, 'program' | 'csiAddress' | 'kubeconfig'> {
   /** NODE_OPTIONS with the probe; undefined: it is no Node.js program. */
   probe: string | undefined;
   /** Max time until its caches are filled, in milliseconds. */
@@ -33,16 +29,16 @@ export interface FilledStartOptions {
 
 /** Starts a sidecar, waits until its caches are filled and all is settled, and ends it. @throws with its log. */
 export async function measureFilledStart(options: FilledStartOptions): Promise<FilledStart> {
-  const { program, csiAddress, kubeconfig, probe, patienceMs } = options;
-  const [command = '', ...words] = program.split(' ');
+  const { probe, patienceMs } = options;
   const startedMs = performance.now();
-  const sidecar = await startProcess({
-    program: command,
-    args: [...words, `--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`, '-v=3'],
-    env: { KUBECONFIG: undefined, NODE_OPTIONS: probe },
+  const sidecar = await startSidecar({
+    ...options,
+    namespace: 'default',
+    flags: ['-v=3'],
+    environment: { NODE_OPTIONS: probe },
   });
   try {
-    await until('the caches ready', () => sidecar.log().includes('Started provisioner controller'), patienceMs);
+    await untilReady(sidecar, patienceMs);
     const readySeconds = (performance.now() - startedMs) / 1000;
     await delay(settleMs);
     const usage = {
@@ -55,8 +51,6 @@ export async function measureFilledStart(options: FilledStartOptions): Promise<F
     const start = await longestStall(sidecar);
     await delay(resyncMs);
     return { ...usage, held: { start, resync: await longestStall(sidecar) } };
-  } catch (error) {
-    throw new Error(`${String(error)}\n${sidecar.log().slice(-4000)}`, { cause: error });
   } finally {
     await sidecar.stop();
   }

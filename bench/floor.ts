@@ -8,7 +8,7 @@ import { Agent } from 'undici';
 import { KubeConfig } from '@kubernetes/client-node';
 import { loadCsi } from '../src/csi/csi-proto.ts';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
-import { inParallel } from './bench-cluster.ts';
+import { inParallel } from '../test/support/stage.ts';
 
 const values = scriptCommand(
   'node bench/floor.ts',

@@ -5,22 +5,21 @@
  * traces off and on.
  */
 import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { cpus, tmpdir } from 'node:os';
+import { cpus } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option } from 'commander';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { showing } from '../scripts/terminal-progress.ts';
-import { freePorts } from '../test/support/control-plane/free-ports.ts';
-import { type DriverProcess, startDriver } from '../test/support/driver-process.ts';
-import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
-import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
-import { createClaim, createClass, deleteClaim } from './claims.ts';
+import { bundled } from '../test/support/program-file.ts';
+import type { DriverProcess } from '../test/support/driver-process.ts';
+import { inParallel, until } from '../test/support/stage.ts';
+import type { StartedProcess } from '../test/support/started-process.ts';
+import { type BenchStage, type MeteredSidecar, openBenchStage, startMetered, width } from './bench-stage.ts';
 import { median } from './median.ts';
-import { cpuMs, peakMb, residentMb } from './process-usage.ts';
+import { cpuMs, peakMb, residentMb } from '../scripts/process-usage.ts';
 
 const values = scriptCommand('npm run bench:journal --', 'What the intent journal costs, in turns with and without it.')
   .option('--claims <N>', 'claims in one turn', wholeNumber(), 500)
@@ -47,20 +46,15 @@ const values = scriptCommand('npm run bench:journal --', 'What the intent journa
 const { claims: claimCount, rounds, quiet: quietCount, open: openCount, target, compare } = values;
 const modes = ['off', 'on'] as const;
 type Mode = (typeof modes)[number];
-/** Claims that are created, or deleted, at once. */
-const width = 20;
 /** Before a claim that is to find everything idle, also the journal's own quiet writes, in milliseconds. */
 const quietMs = 1500;
 /** Late events and what the journal writes once it is quiet, in milliseconds. */
 const lateMs = 3000;
 
 /** A sidecar and what it works with. */
-interface Subject extends AsyncDisposable {
+interface Subject extends MeteredSidecar {
   mode: Mode;
   driver: DriverProcess;
-  sidecar: StartedProcess;
-  /** Sum of a metric's samples; 0 for one that is not there. */
-  metric: (name: string) => Promise<number>;
 }
 
 interface Turn {
@@ -78,19 +72,19 @@ async function main(): Promise<void> {
 }
 
 async function compareUnderLoad(): Promise<void> {
-  await using cluster = await startBenchCluster(target);
-  await using off = await startSubject(cluster, 'off');
-  await using on = await startSubject(cluster, 'on');
+  await using stage = await openBenchStage(target);
+  const off = await startSubject(stage, 'off');
+  const on = await startSubject(stage, 'on');
   const machine = `${cpus().length} CPUs, Node ${process.version}`;
-  console.log(`${rounds} times ${claimCount} claims for each on ${cluster.name}, hostpath driver, ${machine}\n`);
+  console.log(`${rounds} times ${claimCount} claims for each on ${stage.place}, hostpath driver, ${machine}\n`);
   const turns: Record<Mode, Turn[]> = { off: [], on: [] };
   for (let round = 0; round <= rounds; round++) {
     const order = round % 2 === 0 ? [off, on] : [on, off];
     for (const subject of order) {
       const name = `turn ${round + 1} of ${rounds + 1}, ${subject.mode}`;
       const turn = await showing(
-        () => `${name}: ${cluster.volumeNames.size} volumes now`,
-        () => load(cluster, subject),
+        () => `${name}: ${stage.volumeNames.size} volumes now`,
+        () => load(stage, subject),
       );
       if (round > 0) turns[subject.mode].push(turn);
       console.log(`  ${subject.mode.padEnd(6)}${turnText(turn)}${round === 0 ? ' (does not count)' : ''}`);
@@ -104,7 +98,7 @@ async function compareUnderLoad(): Promise<void> {
     async () => {
       for (let n = 0; n < quietCount; n++) {
         for (const subject of n % 2 === 0 ? [off, on] : [on, off]) {
-          quiet[subject.mode].push(await quietClaim(cluster, subject, n));
+          quiet[subject.mode].push(await quietClaim(stage, subject, n));
         }
       }
     },
@@ -120,52 +114,31 @@ async function compareUnderLoad(): Promise<void> {
   console.log(`a write of the journal took ${((seconds * 1000) / count).toFixed(1)} ms meanwhile, on average`);
 }
 
-async function startSubject(cluster: BenchCluster, mode: Mode, flags: readonly string[] = []): Promise<Subject> {
-  await using cleanup = new AsyncDisposableStack();
-  const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
-  cleanup.defer(() => removeFolder(folder));
-  const driverName = `${mode}.bench.example.com`;
-  const driver = await startDriver({ driverName, folder });
-  cleanup.defer(() => driver.stop());
-  await createClass(cluster, mode, driverName);
-  const [port = 0] = await freePorts(1);
-  const [command = '', ...words] = bundled.split(' ');
+async function startSubject(stage: BenchStage, mode: Mode, flags: readonly string[] = []): Promise<Subject> {
+  const driver = await stage.startDriver(`${mode}.bench.example.com`);
+  await stage.createClass(mode, driver.driverName);
+  const [node = '', ...words] = bundled.split(' ');
   const profile =
     values.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${path.join(values.profile, mode)}`];
-  const connection = [`--csi-address=${driver.address}`, `--kubeconfig=${cluster.sidecarKubeconfig}`];
-  const sidecar = await startProcess({
-    program: command,
-    args: [
-      ...profile,
-      ...words,
-      ...connection,
-      `--intent-journal=${compare === 'journal' && mode === 'off' ? 'off' : 'lease'}`,
-      `--http-endpoint=127.0.0.1:${port}`,
-      ...flags,
-    ],
-    env: {
-      KUBECONFIG: undefined,
-      OTEL_EXPORTER_OTLP_ENDPOINT: compare === 'traces' && mode === 'on' ? await receiver(cleanup) : undefined,
+  const sidecar = await startMetered(stage, {
+    program: [node, ...profile, ...words].join(' '),
+    csiAddress: driver.address,
+    flags: [`--intent-journal=${compare === 'journal' && mode === 'off' ? 'off' : 'lease'}`, ...flags],
+    environment: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: compare === 'traces' && mode === 'on' ? await receiver(stage) : undefined,
     },
   });
-  cleanup.defer(() => sidecar.stop());
-  await waitFor(sidecar, 'the first volume', async () => {
-    await createClaim(cluster, `${mode}-first`, mode);
-    await until('it', () => cluster.boundClaims.has(`default/${mode}-first`), 60_000);
+  await waitFor(sidecar.process, 'the first volume', async () => {
+    await stage.createClaim({ name: `${mode}-first` }, mode);
+    await until('it', () => stage.boundClaims.has(`default/${mode}-first`), 60_000);
   });
-  const metric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    const samples = text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm'));
-    return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
-  };
-  const owned = cleanup.move();
-  return { mode, driver, sidecar, metric, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { ...sidecar, mode, driver };
 }
 
 /** Starts a receiver of traces, which keeps none. @returns its URL. */
-async function receiver(cleanup: AsyncDisposableStack): Promise<string> {
+async function receiver(stage: BenchStage): Promise<string> {
   const server = createServer((request, response) => request.resume().on('end', () => response.end()));
-  cleanup.defer(() => {
+  stage.defer(() => {
     server.closeAllConnections();
     server.close();
   });
@@ -174,8 +147,8 @@ async function receiver(cleanup: AsyncDisposableStack): Promise<string> {
 }
 
 /** One turn: claims are made, measured, and deleted, which is not. */
-async function load(cluster: BenchCluster, { mode, sidecar, metric }: Subject): Promise<Turn> {
-  const { boundClaims, volumeNames } = cluster;
+async function load(stage: BenchStage, { mode, process: sidecar, metric }: Subject): Promise<Turn> {
+  const { boundClaims, volumeNames } = stage;
   const [boundBefore, volumesBefore] = [boundClaims.size, volumeNames.size];
   const journal = async (): Promise<[number, number]> => [
     await metric('intent_journal_write_duration_seconds_count'),
@@ -185,15 +158,15 @@ async function load(cluster: BenchCluster, { mode, sidecar, metric }: Subject): 
   const [fromMs, cpuBefore, startedMs] = [Date.now(), cpuMs(sidecar.pid), performance.now()];
   let seconds = 0;
   await waitFor(sidecar, 'all claims bound', async () => {
-    await inParallel(claimCount, width, (index) => createClaim(cluster, `${mode}-${index}`, mode));
+    await inParallel(claimCount, width, (index) => stage.createClaim({ name: `${mode}-${index}` }, mode));
     await until('it', () => boundClaims.size === boundBefore + claimCount);
     seconds = (performance.now() - startedMs) / 1000;
   });
   await delay(lateMs);
   const used = cpuMs(sidecar.pid) - cpuBefore;
-  const requests = await cluster.requests(fromMs, Date.now());
+  const requests = await stage.requests(fromMs, Date.now());
   const [writes, bytes] = await journal();
-  await inParallel(claimCount, width, (index) => deleteClaim(cluster, `${mode}-${index}`));
+  await inParallel(claimCount, width, (index) => stage.deleteClaim({ name: `${mode}-${index}` }));
   await until('all volumes gone', () => volumeNames.size === volumesBefore && boundClaims.size === boundBefore);
   await delay(lateMs);
   return {
@@ -206,20 +179,21 @@ async function load(cluster: BenchCluster, { mode, sidecar, metric }: Subject): 
 }
 
 /** @returns milliseconds from the claim to its volume. */
-async function quietClaim(cluster: BenchCluster, { mode }: Subject, n: number): Promise<number> {
+async function quietClaim(stage: BenchStage, { mode }: Subject, n: number): Promise<number> {
   await delay(quietMs);
   const startedMs = performance.now();
-  const volume = await createClaim(cluster, `${mode}-quiet-${n}`, mode);
-  while (!cluster.volumeNames.has(volume)) await delay(1);
+  const { metadata } = await stage.createClaim({ name: `${mode}-quiet-${n}` }, mode);
+  const volume = `pvc-${metadata.uid ?? ''}`;
+  while (!stage.volumeNames.has(volume)) await delay(1);
   return performance.now() - startedMs;
 }
 
 /** Memory while the outcome of every call is unclear. */
 async function measureOpen(mode: Mode): Promise<void> {
-  await using cluster = await startBenchCluster(target);
-  await using subject = await startSubject(cluster, mode, ['--retry-interval-start=1h', '--retry-interval-max=1h']);
-  const { driver, sidecar, metric } = subject;
-  const { pid } = sidecar;
+  await using stage = await openBenchStage(target);
+  const subject = await startSubject(stage, mode, ['--retry-interval-start=1h', '--retry-interval-max=1h']);
+  const { driver, metric } = subject;
+  const { pid } = subject.process;
   await driver.setFaults([{ method: 'CreateVolume', code: 'DEADLINE_EXCEEDED', times: Number.MAX_SAFE_INTEGER }]);
   await delay(lateMs);
   const [idleMb, cpuBefore, startedMs] = [residentMb(pid), cpuMs(pid), performance.now()];
@@ -227,7 +201,7 @@ async function measureOpen(mode: Mode): Promise<void> {
   await showing(
     () => `${mode}: ${called} of ${openCount} volumes in progress`,
     async () => {
-      await inParallel(openCount, width, (index) => createClaim(cluster, `open-${index}`, mode));
+      await inParallel(openCount, width, (index) => stage.createClaim({ name: `open-${index}` }, mode));
       while ((called = (await driver.calls('CreateVolume')).length) <= openCount) await delay(500);
     },
   );

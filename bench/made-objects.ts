@@ -4,7 +4,7 @@
  */
 import protobuf from 'protobufjs';
 import { encodeEvent, encodeMessage, envelope, messageType } from '../test/support/protobuf-encoding.ts';
-import { type BoundPair, boundPair } from './bound-pair.ts';
+import { type BoundPair, boundPair } from '../test/support/bound-pair.ts';
 
 /** What is listed. */
 export type MadeKind = 'PersistentVolume' | 'PersistentVolumeClaim';

@@ -2,22 +2,18 @@
  * `npm run bench:memory`: what the sidecar needs when a cluster already holds many bound claims, and how long it holds
  * its event loop. The pairs are written into etcd while the controller manager is stopped.
  */
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { showing } from '../scripts/terminal-progress.ts';
-import { startControlPlane } from '../test/support/control-plane/control-plane.ts';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
-import { startDriver } from '../test/support/driver-process.ts';
 import { goHelp, otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
-import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
-import { bundled, removeFolder } from './bench-cluster.ts';
-import { boundPair } from './bound-pair.ts';
-import { putObjects, type StoredObject } from './etcd-objects.ts';
+import { bundled } from '../test/support/program-file.ts';
+import { Stage } from '../test/support/stage.ts';
+import { driverName } from './bench-stage.ts';
+import { boundPair } from '../test/support/bound-pair.ts';
+import { putObjects, type StoredObject } from '../test/support/etcd-objects.ts';
 import { buildProbe, heldText } from './event-loop.ts';
 import { type FilledStartOptions, measureFilledStart, settleMs } from './filled-start.ts';
-import { memoryText } from './process-usage.ts';
+import { memoryText } from '../scripts/process-usage.ts';
 
 const values = scriptCommand('npm run bench:memory --', 'Memory and event loop on a cluster with many bound claims.')
   .option('--pairs <N>', 'claims, and as many volumes', wholeNumber(), 50_000)
@@ -27,33 +23,24 @@ const values = scriptCommand('npm run bench:memory --', 'Memory and event loop o
   .parse()
   .opts<{ pairs: number; handleLength: number; program?: string; peer?: string }>();
 const { pairs, handleLength, program = bundled } = values;
-const driverName = 'bench.csi.example.com';
 
 async function main(): Promise<void> {
   const peer = await otherSidecar(values.peer);
-  const binDir = await findPrograms(); // compiles them the first time, with a progress line of its own
-  await using plane = await showing(
+  await findPrograms(); // compiles them the first time, with a progress line of its own
+  await using stage = await showing(
     () => 'starting the control plane',
-    () => startControlPlane({ binDir }),
+    () => Stage.open({ name: 'bench', cluster: { target: 'kubernetes' } }),
   );
-  await plane.stopControllerManager();
-  const attached = await attachToCluster(plane.adminKubeconfig);
-  const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
-  const driver = await startDriver({ driverName, folder });
-  try {
-    const bytes = await writePairs(plane.etcdUrl);
-    console.log(
-      `${pairs} bound pairs, ${(bytes / pairs / 2).toFixed(0)} bytes of JSON an object, Node ${process.version}`,
-    );
-    const cluster = { csiAddress: driver.address, kubeconfig: await attached.sidecarKubeconfig() };
-    await measure('ours', { ...cluster, program });
-    if (peer !== undefined) await measure('peer', { ...cluster, program: peer });
-    await printStalls({ ...cluster, program, probe: await buildProbe(folder) });
-  } finally {
-    await driver.stop();
-    await attached.stop();
-    await removeFolder(folder);
-  }
+  await stage.cluster.controllerManager?.stop();
+  const driver = await stage.startDriver(driverName);
+  const bytes = await writePairs(stage.cluster.etcdUrl ?? '');
+  console.log(
+    `${pairs} bound pairs, ${(bytes / pairs / 2).toFixed(0)} bytes of JSON an object, Node ${process.version}`,
+  );
+  const cluster = { csiAddress: driver.address, kubeconfig: stage.kubeconfig };
+  await measure('ours', { ...cluster, program });
+  if (peer !== undefined) await measure('peer', { ...cluster, program: peer });
+  await printStalls({ ...cluster, program, probe: await buildProbe(stage.folder) });
 }
 
 /** Writes the pairs where the API server keeps them. @returns bytes of JSON. */

@@ -2,7 +2,7 @@
  * `npm run bench:scale`: how memory, start and event loop grow with the number of bound pairs, up to a million. A server
  * of the benchmark (`bench/list-server.ts`) generates the lists, so no cluster has to hold them.
  */
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Option } from 'commander';
@@ -11,7 +11,8 @@ import { showing } from '../scripts/terminal-progress.ts';
 import { kubeconfigText } from '../sandbox/kubeconfig.ts';
 import { startDriver } from '../test/support/driver-process.ts';
 import { startAnnounced } from '../test/support/started-process.ts';
-import { bundled, removeFolder } from './bench-cluster.ts';
+import { bundled } from '../test/support/program-file.ts';
+import { driverName } from './bench-stage.ts';
 import { buildProbe, heldText } from './event-loop.ts';
 import { type FilledStart, type FilledStartOptions, measureFilledStart } from './filled-start.ts';
 
@@ -28,14 +29,14 @@ const values = scriptCommand('npm run bench:scale --', 'Memory, start and event 
   .parse()
   .opts<{ pairs: number[]; lists: string; coding: string; program?: string }>();
 const { program = bundled } = values;
-const driverName = 'bench.csi.example.com';
 
 function numbers(text: string): number[] {
   return text.split(',').map(wholeNumber());
 }
 
 async function main(): Promise<void> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
+  await using root = await mkdtempDisposable(path.join(tmpdir(), 'bench-'));
+  const folder = root.path;
   const driver = await startDriver({ driverName, folder });
   try {
     const kubeconfig = path.join(folder, 'kubeconfig');
@@ -52,7 +53,6 @@ async function main(): Promise<void> {
     }
   } finally {
     await driver.stop();
-    await removeFolder(folder);
   }
 }
 

@@ -2,57 +2,44 @@
  * `npm run bench:take-over`: how long a sidecar takes for the records that a killed one has left. All claims are gone by then, so
  * that each volume has to be proved to have had no PersistentVolume, and deleted; the cluster is full of other PersistentVolumes.
  */
-import { mkdtemp } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
-import path from 'node:path';
+import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { showing } from '../scripts/terminal-progress.ts';
-import { freePorts } from '../test/support/control-plane/free-ports.ts';
-import { type DriverProcess, startDriver } from '../test/support/driver-process.ts';
-import { type StartedProcess, startProcess } from '../test/support/started-process.ts';
+import { cpuMs, peakMb } from '../scripts/process-usage.ts';
 import { persistentVolumeClaims } from '../src/provision/objects.ts';
-import { type BenchCluster, bundled, inParallel, removeFolder, startBenchCluster, until } from './bench-cluster.ts';
-import { boundPair } from './bound-pair.ts';
-import { createClaim, createClass, deleteClaim } from './claims.ts';
-import { cpuMs, peakMb } from './process-usage.ts';
+import { boundPair } from '../test/support/bound-pair.ts';
+import { putObjects, type StoredObject } from '../test/support/etcd-objects.ts';
+import { bundled } from '../test/support/program-file.ts';
+import { inParallel, untilReady } from '../test/support/stage.ts';
+import {
+  type BenchStage,
+  className,
+  driverName,
+  type MeteredSidecar,
+  openBenchStage,
+  startMetered,
+  width,
+} from './bench-stage.ts';
 
 const { records, volumes } = scriptCommand('npm run bench:take-over --', 'The records of a killed sidecar, taken over.')
   .option('--records <N>', 'records that are open at the kill', wholeNumber(), 10_000)
   .option('--volumes <N>', 'bound PersistentVolumes beside them', wholeNumber(), 50_000)
   .parse()
   .opts<{ records: number; volumes: number }>();
-const driverName = 'bench.csi.example.com';
-const className = 'bench';
-/** Of the administrator's requests. */
-const width = 20;
 const timeoutS = 10;
 
-interface Sidecar extends AsyncDisposable {
-  process: StartedProcess;
-  /** Sum of a metric's samples; 0 for one that is not there, or while nothing responds. */
-  metric: (name: string) => Promise<number>;
-}
-
 async function main(): Promise<void> {
-  await using cluster = await startBenchCluster('kubernetes');
-  const folder = await mkdtemp(path.join(tmpdir(), 'bench-'));
-  const driver = await startDriver({ driverName, folder });
-  try {
-    await showing(
-      () => `writing ${volumes} bound claims and volumes`,
-      () => cluster.fill(pairs()),
-    );
-    await createClass(cluster, className, driverName);
-    await leaveRecords(cluster, driver);
-    await measure(cluster, driver);
-  } finally {
-    await driver.stop();
-    await removeFolder(folder);
-  }
+  await using stage = await openBenchStage('kubernetes');
+  await showing(
+    () => `writing ${volumes} bound claims and volumes`,
+    () => putObjects(stage.cluster.etcdUrl ?? '', pairs()),
+  );
+  await leaveRecords(stage);
+  await measure(stage);
 }
 
-function* pairs(): Generator<{ key: string; object: object }> {
+function* pairs(): Generator<StoredObject> {
   for (let index = 0; index < volumes; index++) {
     const { claim, volume } = boundPair(index, driverName);
     yield { key: `persistentvolumeclaims/${claim.metadata.namespace}/${claim.metadata.name}`, object: claim };
@@ -61,15 +48,16 @@ function* pairs(): Generator<{ key: string; object: object }> {
 }
 
 /** The driver makes all volumes, and none of its responses arrives; then the sidecar is killed, and the claims are deleted. */
-async function leaveRecords(cluster: BenchCluster, driver: DriverProcess): Promise<void> {
-  await using sidecar = await startSidecar(cluster, driver);
+async function leaveRecords(stage: BenchStage): Promise<void> {
+  const { driver } = stage;
+  const sidecar = await startSidecar(stage);
   const unclear = { code: 'DEADLINE_EXCEEDED', after: true, times: Number.MAX_SAFE_INTEGER };
   await driver.setFaults([{ method: 'CreateVolume', ...unclear }]);
   let made = 0;
   await showing(
     () => `${made} of ${records} volumes in progress`,
     async () => {
-      await inParallel(records, width, (index) => createClaim(cluster, `open-${index}`, className));
+      await inParallel(records, width, (index) => stage.createClaim({ name: `open-${index}` }, className));
       while ((made = (await driver.volumeIds()).length) < records) await delay(500);
     },
   );
@@ -78,20 +66,21 @@ async function leaveRecords(cluster: BenchCluster, driver: DriverProcess): Promi
   await showing(
     () => 'deleting the claims',
     async () => {
-      await inParallel(records, width, (index) => deleteClaim(cluster, `open-${index}`));
-      const left = (): Promise<unknown[]> => cluster.client.list(persistentVolumeClaims, { namespace: 'default' });
+      await inParallel(records, width, (index) => stage.deleteClaim({ name: `open-${index}` }));
+      const left = (): Promise<unknown[]> => stage.client.list(persistentVolumeClaims, { namespace: 'default' });
       while ((await left()).length > 0) await delay(500);
     },
   );
 }
 
-async function measure(cluster: BenchCluster, driver: DriverProcess): Promise<void> {
+async function measure(stage: BenchStage): Promise<void> {
+  const { driver } = stage;
   const [fromMs, startedMs] = [Date.now(), performance.now()];
-  await using sidecar = await startSidecar(cluster, driver);
+  const sidecar = await startSidecar(stage);
   const { pid } = sidecar.process;
   const sinceStart = (): number => (performance.now() - startedMs) / 1000;
   const open = (): Promise<number> => sidecar.metric('intent_journal_records');
-  await until('the caches', () => sidecar.process.log().includes('Started provisioner controller'));
+  await untilReady(sidecar.process, 300_000);
   const readySeconds = sinceStart();
   let [left, deletedSeconds] = [records, 0];
   await showing(
@@ -102,7 +91,7 @@ async function measure(cluster: BenchCluster, driver: DriverProcess): Promise<vo
       while ((await open()) > 0 && sinceStart() < 660) await delay(500);
     },
   );
-  const counts = await cluster.requests(fromMs, Date.now());
+  const counts = await stage.requests(fromMs, Date.now());
   const requests = [...(counts ?? [])].toSorted(([, a], [, b]) => b - a).map(([what, count]) => `${count} ${what}`);
   console.log(`${records} open records among ${volumes} PersistentVolumes, --timeout=${timeoutS}s, ${cpus().length} CPUs, Node ${process.version}
   ready               ${readySeconds.toFixed(1)} s after the start
@@ -113,28 +102,12 @@ async function measure(cluster: BenchCluster, driver: DriverProcess): Promise<vo
   requests            ${requests.join(', ')}`);
 }
 
-async function startSidecar(cluster: BenchCluster, { address }: DriverProcess): Promise<Sidecar> {
-  const [port = 0] = await freePorts(1);
-  const [command = '', ...words] = bundled.split(' ');
-  const sidecar = await startProcess({
-    program: command,
-    args: [
-      ...words,
-      `--csi-address=${address}`,
-      `--kubeconfig=${cluster.sidecarKubeconfig}`,
-      `--timeout=${timeoutS}s`,
-      '--retry-interval-start=1h',
-      '--retry-interval-max=1h',
-      `--http-endpoint=127.0.0.1:${port}`,
-    ],
-    env: { KUBECONFIG: undefined },
+async function startSidecar(stage: BenchStage): Promise<MeteredSidecar> {
+  return await startMetered(stage, {
+    program: bundled,
+    csiAddress: stage.driver.address,
+    flags: [`--timeout=${timeoutS}s`, '--retry-interval-start=1h', '--retry-interval-max=1h'],
   });
-  const metric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    const samples = text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm'));
-    return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
-  };
-  return { process: sidecar, metric, [Symbol.asyncDispose]: () => sidecar.stop('SIGKILL') };
 }
 
 await main();

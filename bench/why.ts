@@ -9,9 +9,9 @@ import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { showing } from '../scripts/terminal-progress.ts';
 import type { AuditEvent } from '../test/support/control-plane/audit-log.ts';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
-import { startCrowdedCluster, type CrowdedCluster } from './crowded-cluster.ts';
+import { startCrowdedCluster, type CrowdedCluster } from '../test/support/crowded-cluster.ts';
 import { median } from './median.ts';
-import { childrenCpuMs } from './process-usage.ts';
+import { childrenCpuMs } from '../scripts/process-usage.ts';
 
 const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');
 const values = scriptCommand('npm run bench:why --', 'How long why takes on a real control plane full of claims.')

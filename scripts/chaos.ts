@@ -2,19 +2,14 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { bundle, bundled } from '../bench/bench-cluster.ts';
+import { bundle, bundled } from '../test/support/program-file.ts';
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
+import { runCommand, secondsText } from './chaos/command-line.ts';
 import { isClean, reasons } from './chaos/count.ts';
-import { parseOptions, usage } from './chaos/options.ts';
+import { type ChaosOptions, parseOptions, usage } from './chaos/options.ts';
 import { type ChaosReport, runChaos } from './chaos/run.ts';
 
-async function main(): Promise<number> {
-  const options = readOptions();
-  if (options === undefined) return 2;
-  if (options === 'help') {
-    process.stdout.write(usage);
-    return 0;
-  }
+async function run(options: ChaosOptions): Promise<number> {
   // What is started as the sidecar, here and in the end-to-end tests.
   if (options.bundle) {
     if (!existsSync(bundle)) {
@@ -42,16 +37,6 @@ disturbances: ${[...disturbances].join(', ')}`);
   return isGood ? 0 : 1;
 }
 
-/** @returns undefined for invalid ones, after a line on standard error. */
-function readOptions(): ReturnType<typeof parseOptions> | undefined {
-  try {
-    return parseOptions(process.argv.slice(2));
-  } catch (error) {
-    console.error(`${(error as Error).message.replace(/\.$/, '')}. See npm run chaos -- --help`);
-    return undefined;
-  }
-}
-
 function print({
   findings,
   claims,
@@ -64,14 +49,13 @@ function print({
   audit,
   apiRestarts,
 }: ChaosReport): void {
-  const seconds = (ms: number): string => `${(ms / 1000).toFixed(0)} s`;
   const share = (number: number): string => `${((number / claims) * 100).toFixed(2)} %`;
   const rows = [
     ['claims', `${claims}, of which ${unwanted} were deleted`],
     ['kept', `${kept} volumes, on purpose`],
     ['kills', `${kills}; ends of the sidecar: ${[...endings].map(([how, times]) => `${how} ${times}`).join(', ')}`],
     ['restarts', `${apiRestarts} of the API server`],
-    ['time', `${seconds(chaosMs)}, settled after ${seconds(settledMs)}`],
+    ['time', `${secondsText(chaosMs)}, settled after ${secondsText(settledMs)}`],
     ...Object.entries(findings).map(([name, list]: [string, string[]]) => [
       name,
       name === 'unproved' ? `${list.length}, ${share(list.length)} of the claims` : String(list.length),
@@ -98,9 +82,4 @@ function print({
   }
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  process.exitCode = 1;
-}
+await runCommand('npm run chaos --', { usage, parse: parseOptions, run });

@@ -4,7 +4,8 @@ import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { failed } from './grey/goals.ts';
 import { type GreyOptions, parseOptions } from './grey/options.ts';
 import { type Results, type Scenario, scenarios, shortNames } from './grey/scenarios.ts';
-import { type Candidate, logKeeper } from './grey/stage.ts';
+import { logFile } from '../test/support/stage.ts';
+import type { Candidate } from './grey/stage.ts';
 import { isMissed, type TableLine, tableText } from './grey/table.ts';
 import { showing } from './terminal-progress.ts';
 
@@ -57,7 +58,7 @@ async function measure(
   candidate: Candidate,
 ): Promise<Results> {
   const startedMs = performance.now();
-  const keepLog = logKeeper(logFolder)(name);
+  const keepLog = logFile(logFolder, `${name}.log`);
   let results: Results;
   try {
     results = await run({ candidate, target, short, keepLog });

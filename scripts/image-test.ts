@@ -21,7 +21,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
 import { KubeConfig, loadYaml, type V1Container, type V1Deployment } from '@kubernetes/client-node';
-import { bundled } from '../bench/bench-cluster.ts';
+import { bundled } from '../test/support/program-file.ts';
 import { startAnnounced, type StartedProcess } from '../test/support/started-process.ts';
 import { startBuildah } from './image/buildah.ts';
 import { startDocker } from './image/docker.ts';

@@ -1,51 +1,25 @@
 /** `npm run kept`: see `npm run kept -- --help`. */
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
-import { parseOptions, usage } from './kept/options.ts';
-import { type KeptReport, runKept } from './kept/story.ts';
+import { runCommand, secondsText } from './chaos/command-line.ts';
+import { type KeptOptions, parseOptions, usage } from './chaos/kept-options.ts';
+import { runKept } from './chaos/kept-story.ts';
 
-async function main(): Promise<number> {
-  const options = readOptions();
-  if (options === undefined) return 2;
-  if (options === 'help') {
-    process.stdout.write(usage);
-    return 0;
-  }
-  const { records, mode, cluster, sidecar, timeoutMs } = options;
+async function run(options: KeptOptions): Promise<number> {
+  const { sidecar } = options;
   const other = await otherSidecar(options.other);
-  console.log(`${records} open records on ${cluster}, mode ${mode}, --timeout=${timeoutMs / 1000}s
+  console.log(`${options.records} open records on ${options.cluster}, mode ${options.mode}, --timeout=${options.timeoutMs / 1000}s
 sidecar: ${sidecar}${other === undefined ? '' : `\nin between: ${other}`}`);
-  const report = await runKept({ ...options, other }, console.log);
-  print(report);
-  return report.destroyed > 0 || report.open > 0 ? 1 : 0;
+  process.env['E2E_SIDECAR'] = sidecar;
+  const { records, kills, awayMs, decidedMs, findings } = await runKept({ ...options, other }, console.log);
+  const { destroyed, unproved, stuck, pending } = findings;
+  console.log(`
+records   ${records} of saved volumes, open at ${kills} kills
+time      away for ${secondsText(awayMs)}, decided within ${secondsText(decidedMs)}, at most
+destroyed ${destroyed.length}
+unproved  ${unproved.length}
+stuck     ${stuck.length}
+open      ${pending.length}`);
+  return destroyed.length > 0 || pending.length > 0 ? 1 : 0;
 }
 
-/** @returns undefined for invalid ones, after a line on standard error. */
-function readOptions(): ReturnType<typeof parseOptions> | undefined {
-  try {
-    return parseOptions(process.argv.slice(2));
-  } catch (error) {
-    console.error(`${(error as Error).message.replace(/\.$/, '')}. See npm run kept -- --help`);
-    return undefined;
-  }
-}
-
-function print({ records, kills, awayMs, decidedMs, destroyed, unproved, stuck, open }: KeptReport): void {
-  const seconds = (ms: number): string => `${(ms / 1000).toFixed(0)} s`;
-  const rows: [name: string, value: string][] = [
-    ['records', `${records} of saved volumes, open at ${kills} kills`],
-    ['time', `away for ${seconds(awayMs)}, decided within ${seconds(decidedMs)}, at most`],
-    ['destroyed', String(destroyed)],
-    ['unproved', String(unproved)],
-    ['stuck', String(stuck)],
-    ['open', String(open)],
-  ];
-  console.log('');
-  for (const [name, value] of rows) console.log(`${name.padEnd(10)}${value}`);
-}
-
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  process.exitCode = 1;
-}
+await runCommand('npm run kept --', { usage, parse: parseOptions, run });

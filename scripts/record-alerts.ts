@@ -10,7 +10,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { selectorsOf } from '../test/integration/promql.ts';
+import { selectorsOf } from '../test/support/promql.ts';
 import { alertRules } from '../test/support/alert-rules.ts';
 import { freePorts } from '../test/support/control-plane/free-ports.ts';
 import { eventually } from '../test/support/eventually.ts';

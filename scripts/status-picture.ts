@@ -2,18 +2,13 @@
  * `npm run picture`: the picture of the status page in README.md, of a real run on the sandbox: a sidecar, a driver whose pool is full, and
  * claims of several teams. Light and dark, below 200 kB each.
  */
-import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startBenchCluster, until } from '../bench/bench-cluster.ts';
-import { type PersistentVolumeClaim, persistentVolumeClaims, storageClasses } from '../src/provision/objects.ts';
+import { type PersistentVolumeClaim, persistentVolumeClaims } from '../src/provision/objects.ts';
 import { missingChromium, startChromium } from '../test/support/chromium.ts';
-import { startDriver } from '../test/support/driver-process.ts';
-import { programFile } from '../test/support/program-file.ts';
-import { startProcess } from '../test/support/started-process.ts';
+import { freePorts } from '../test/support/control-plane/free-ports.ts';
+import { Stage, until } from '../test/support/stage.ts';
 import { scriptCommand } from './script-command.ts';
 
 scriptCommand('npm run picture --', 'Draws docs/images/status-page-*.png from a real run.').parse();
@@ -34,70 +29,48 @@ const wanted = [
 async function main(): Promise<void> {
   const missing = await missingChromium();
   if (missing !== undefined) throw new Error(missing);
-  await using cluster = await startBenchCluster('sandbox');
-  const home = await mkdtemp(path.join(tmpdir(), 'picture-'));
-  const driver = await startDriver({ driverName, folder: home });
-  const port = await freePort();
-  const sidecar = await startProcess({
-    program: process.execPath,
-    args: [
-      programFile('csi-provisioner'),
-      `--csi-address=${driver.address}`,
-      `--kubeconfig=${cluster.sidecarKubeconfig}`,
-      `--http-endpoint=127.0.0.1:${port}`,
-      '--status-page',
-      '--retry-interval-max=40s',
-    ],
-    env: { KUBECONFIG: undefined },
+  await using stage = await Stage.open({ name: 'picture', cluster: { target: 'sandbox', sandbox: { rbac: false } } });
+  const driver = await stage.startDriver(driverName);
+  const [port = 0] = await freePorts(1);
+  await stage.startSidecar({
+    csiAddress: driver.address,
+    flags: [`--http-endpoint=127.0.0.1:${port}`, '--status-page', '--retry-interval-max=40s'],
   });
-  try {
-    for (const [name, mode] of [
-      ['fast-ssd'],
-      ['capacity'],
-      ['replicated'],
-      ['fast-local', 'WaitForFirstConsumer'],
-    ] as const) {
-      await cluster.client.create(storageClasses, {
-        apiVersion: 'storage.k8s.io/v1',
-        kind: 'StorageClass',
-        metadata: { name },
-        provisioner: driverName,
-        parameters: { pool: name },
-        ...(mode !== undefined && { volumeBindingMode: mode }),
-      });
-    }
-    const failing = [
-      {
-        method: 'CreateVolume',
-        code: 'RESOURCE_EXHAUSTED',
-        message: 'pool capacity-a has 1.4 TiB left, 2.0 TiB are requested',
-        parameters: { pool: 'capacity' },
-      },
-      {
-        method: 'CreateVolume',
-        code: 'UNAVAILABLE',
-        message: 'storage node stor-3 does not respond',
-        parameters: { pool: 'replicated' },
-      },
-    ];
-    await driver.setFaults(failing);
-    for (const { team, app, className, count, size } of wanted) {
-      for (let index = 0; index < count; index++)
-        await createClaim(cluster.client, { name: `${team}-${app}-${index}`, className, size });
-    }
-    await until('the claims that can be served', () => cluster.boundClaims.size >= 6, 60_000);
-    await delay(15_000); // attempts fail a few times
-    await driver.setFaults([...failing, { method: 'CreateVolume', delayMs: 20_000, parameters: { pool: 'fast-ssd' } }]);
-    for (let index = 6; index < 9; index++) {
-      await createClaim(cluster.client, { name: `payments-ledger-${index}`, className: 'fast-ssd', size: '100Gi' });
-    }
-    await delay(1000);
-    await draw(`http://127.0.0.1:${port}/status`);
-  } finally {
-    await sidecar.stop();
-    await driver.stop();
-    await rm(home, { recursive: true, force: true });
+  const bound = new Set<string>();
+  await stage.watch<PersistentVolumeClaim>(persistentVolumeClaims, ({ metadata, status }) => {
+    if (status?.phase === 'Bound') bound.add(metadata.name);
+  });
+  for (const name of ['fast-ssd', 'capacity', 'replicated', 'fast-local']) {
+    const volumeBindingMode = name === 'fast-local' ? 'WaitForFirstConsumer' : 'Immediate';
+    await stage.createClass(name, driverName, { parameters: { pool: name }, volumeBindingMode });
   }
+  const failing = [
+    {
+      method: 'CreateVolume',
+      code: 'RESOURCE_EXHAUSTED',
+      message: 'pool capacity-a has 1.4 TiB left, 2.0 TiB are requested',
+      parameters: { pool: 'capacity' },
+    },
+    {
+      method: 'CreateVolume',
+      code: 'UNAVAILABLE',
+      message: 'storage node stor-3 does not respond',
+      parameters: { pool: 'replicated' },
+    },
+  ];
+  await driver.setFaults(failing);
+  for (const { team, app, className, count, size } of wanted) {
+    for (let index = 0; index < count; index++)
+      await stage.createClaim({ name: `${team}-${app}-${index}` }, className, { size });
+  }
+  await until('the claims that can be served', () => bound.size >= 6, 60_000);
+  await delay(15_000); // attempts fail a few times
+  await driver.setFaults([...failing, { method: 'CreateVolume', delayMs: 20_000, parameters: { pool: 'fast-ssd' } }]);
+  for (let index = 6; index < 9; index++) {
+    await stage.createClaim({ name: `payments-ledger-${index}` }, 'fast-ssd', { size: '100Gi' });
+  }
+  await delay(1000);
+  await draw(`http://127.0.0.1:${port}/status`);
 }
 
 async function draw(url: string): Promise<void> {
@@ -115,27 +88,6 @@ async function draw(url: string): Promise<void> {
     console.log(`${path.relative(process.cwd(), file)}: ${Math.round(size / 1000)} kB`);
     if (size > maxBytes) throw new Error(`${file} has more than ${maxBytes / 1000} kB`);
   }
-}
-
-async function createClaim(
-  client: Awaited<ReturnType<typeof startBenchCluster>>['client'],
-  { name, className, size }: { name: string; className: string; size: string },
-): Promise<void> {
-  await client.create<PersistentVolumeClaim>(persistentVolumeClaims, {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { name, namespace: 'default' },
-    spec: { storageClassName: className, accessModes: ['ReadWriteOnce'], resources: { requests: { storage: size } } },
-  });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  server.close();
-  return port;
 }
 
 await main();

@@ -2,8 +2,8 @@
 /** What happens to a sidecar in each recording: the states that the alerts are about. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubernetesObject, V1ClusterRole, V1StorageClass } from '@kubernetes/client-node';
-import { connectDriver } from '../../test/e2e/driver-client.ts';
-import { createNode } from '../../test/e2e/scheduled-pod.ts';
+import { connectDriver } from '../../test/support/driver-client.ts';
+import { createNode } from '../../test/support/scheduled-pod.ts';
 import type { Scene, SceneOptions } from '../../test/support/scene.ts';
 
 export interface Story {

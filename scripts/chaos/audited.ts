@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import path from 'node:path';
+import { sidecarCommand } from '../../test/support/sidecar-process.ts';
 import { count } from './count.ts';
 import { readOutcome, type Setting } from './settle.ts';
 
@@ -20,13 +20,12 @@ interface Report {
   deletions: { volumeId: string; result: string; detail: string }[];
 }
 
-const sources = path.join(import.meta.dirname, '../../src/main.ts');
 /** Secrets of namespaces that were deleted: all of a run are equal. */
 const secretName = 'credentials';
 
 /** Has audit delete everything that it reports as leaked, as an operator would, one id after the other. */
-export async function audited(setting: Setting, kubeconfig: string): Promise<Audited> {
-  const { findings } = await audit(setting, kubeconfig, '--second-look=1s');
+export async function audited(setting: Setting): Promise<Audited> {
+  const { findings } = await audit(setting, '--second-look=1s');
   const ids = new Set(findings.flatMap(({ state, volumeId }) => (state === 'leaked' ? [volumeId ?? ''] : [])));
   ids.delete('');
   const namespace = setting.load.namespace();
@@ -35,8 +34,8 @@ export async function audited(setting: Setting, kubeconfig: string): Promise<Aud
   for (const id of ids) {
     const secret = ['--secret', `${namespace}/${secretName}`];
     const flags = ['--second-look=0', '--delete', id, '--yes'];
-    let refusal = await refusalOf(setting, kubeconfig, flags);
-    if (refusal?.includes(secretName) === true) refusal = await refusalOf(setting, kubeconfig, [...flags, ...secret]);
+    let refusal = await refusalOf(setting, flags);
+    if (refusal?.includes(secretName) === true) refusal = await refusalOf(setting, [...flags, ...secret]);
     if (refusal === undefined) deleted++;
     else refusals.push(`${id}: ${refusal}`);
   }
@@ -45,9 +44,9 @@ export async function audited(setting: Setting, kubeconfig: string): Promise<Aud
 }
 
 /** @returns why a volume was not deleted; undefined: it was. */
-async function refusalOf(setting: Setting, kubeconfig: string, flags: readonly string[]): Promise<string | undefined> {
+async function refusalOf(setting: Setting, flags: readonly string[]): Promise<string | undefined> {
   try {
-    const { deletions } = await audit(setting, kubeconfig, ...flags);
+    const { deletions } = await audit(setting, ...flags);
     return deletions.find(({ result }) => result !== 'deleted')?.detail;
   } catch (error) {
     return (error as Error).message.trim();
@@ -55,10 +54,10 @@ async function refusalOf(setting: Setting, kubeconfig: string, flags: readonly s
 }
 
 /** @throws when it prints no report. */
-async function audit({ driver, world, options }: Setting, kubeconfig: string, ...flags: string[]): Promise<Report> {
-  const [command = process.execPath, ...words] = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, sources];
+async function audit({ driver, world, options }: Setting, ...flags: string[]): Promise<Report> {
+  const [command = '', ...words] = sidecarCommand();
   const journal = options.journal === undefined ? [] : [`--intent-journal=${options.journal}`];
-  const connection = [`--csi-address=${driver.address}`, `--kubeconfig=${kubeconfig}`];
+  const connection = [`--csi-address=${driver.address}`, `--kubeconfig=${world.kubeconfig}`];
   const env = { ...process.env, KUBECONFIG: undefined, POD_NAMESPACE: world.cluster.sidecarNamespace };
   const { stdout, stderr } = await new Promise<{ stdout: string; stderr: string }>((resolve) => {
     execFile(

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KubeClient } from '../../src/kube/client/kube-client.ts';
 import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
 import {
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   type ReclaimPolicy,
-  type StorageClass,
   storageClasses,
 } from '../../src/provision/objects.ts';
+import type { Stage } from '../../test/support/stage.ts';
 import type { WantedClaim } from './count.ts';
 import type { Random } from './random.ts';
 import { insist } from './world.ts';
@@ -36,7 +35,7 @@ export class ClaimLoad {
   readonly created: WantedClaim[] = [];
   /** While true nothing is deleted or recreated. */
   paused = false;
-  readonly #client: KubeClient;
+  readonly #stage: Stage;
   readonly #driverName: string;
   readonly #random: Random;
   readonly #deletions: boolean;
@@ -46,8 +45,8 @@ export class ClaimLoad {
   #namespaceCount = 0;
   #generation = 0;
 
-  constructor(options: { client: KubeClient; driverName: string; random: Random; deletions: boolean }) {
-    this.#client = options.client;
+  constructor(options: { stage: Stage; driverName: string; random: Random; deletions: boolean }) {
+    this.#stage = options.stage;
     this.#driverName = options.driverName;
     this.#random = options.random;
     this.#deletions = options.deletions;
@@ -76,14 +75,14 @@ export class ClaimLoad {
     const name = this.#random.pick(this.#namespaces.slice(0, -1));
     this.#namespaces = this.#namespaces.filter((each) => each !== name);
     for (const claim of this.created) if (claim.namespace === name) claim.unwantedMs ??= Date.now();
-    await insist(() => this.#client.delete(namespaces, { name }), ['NotFound', 'Conflict']);
+    await insist(() => this.#stage.client.delete(namespaces, { name }), ['NotFound', 'Conflict']);
   }
 
   /** Deletes claims. */
   async giveUp(claims: readonly WantedClaim[]): Promise<void> {
     for (const claim of claims) {
       claim.unwantedMs ??= Date.now();
-      await insist(() => this.#client.delete(persistentVolumeClaims, claim), ['NotFound']);
+      await insist(() => this.#stage.client.delete(persistentVolumeClaims, claim), ['NotFound']);
     }
   }
 
@@ -91,7 +90,7 @@ export class ClaimLoad {
   async recreateClass(): Promise<void> {
     if (this.paused) return;
     const { name } = this.#random.pick(classes);
-    await insist(() => this.#client.delete(storageClasses, { name }), ['NotFound']);
+    await insist(() => this.#stage.client.delete(storageClasses, { name }), ['NotFound']);
     await delay(this.#random.between(0, 500));
     this.#generation++;
     await this.#createClass(name);
@@ -132,7 +131,7 @@ export class ClaimLoad {
     while (this.paused) await this.#wait(100);
     if (this.#stop.signal.aborted) return;
     claim.unwantedMs ??= Date.now();
-    await insist(() => this.#client.delete(persistentVolumeClaims, claim), ['NotFound']);
+    await insist(() => this.#stage.client.delete(persistentVolumeClaims, claim), ['NotFound']);
   }
 
   async #wait(ms: number): Promise<void> {
@@ -142,47 +141,33 @@ export class ClaimLoad {
   }
 
   async #createClaim(claim: WantedClaim, storageClassName: string): Promise<void> {
-    const { namespace, name } = claim;
-    const body: PersistentVolumeClaim = {
-      apiVersion: 'v1',
-      kind: 'PersistentVolumeClaim',
-      metadata: { namespace, name },
-      spec: { storageClassName, accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
-    };
     const created =
       // Forbidden: the namespace is being deleted.
       (await insist(
-        () => this.#client.create(persistentVolumeClaims, body),
+        () => this.#stage.createClaim(claim, storageClassName, { size: '1Mi' }),
         ['AlreadyExists', 'Forbidden', 'NotFound'],
-      )) ?? (await insist(() => this.#client.get<PersistentVolumeClaim>(persistentVolumeClaims, claim), ['NotFound']));
+      )) ??
+      (await insist(() => this.#stage.client.get<PersistentVolumeClaim>(persistentVolumeClaims, claim), ['NotFound']));
     claim.uid = created?.metadata.uid;
   }
 
   async #createNamespace(): Promise<void> {
     const name = `chaos-${this.#namespaceCount++}`;
-    const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-    await insist(() => this.#client.create(namespaces, namespace), ['AlreadyExists']);
+    await insist(() => this.#stage.createNamespace(name), ['AlreadyExists']);
     const secret = {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { namespace: name, name: 'credentials' },
       data: { password: Buffer.from('chaos').toString('base64') },
     };
-    await insist(() => this.#client.create<KubeObject>(secrets, secret), ['AlreadyExists']);
+    await insist(() => this.#stage.client.create<KubeObject>(secrets, secret), ['AlreadyExists']);
     this.#namespaces.push(name);
   }
 
   async #createClass(name: string): Promise<void> {
     const { parameters, reclaimPolicy = 'Delete' } = classes.find((each) => each.name === name) ?? {};
-    const body: StorageClass = {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'StorageClass',
-      metadata: { name },
-      provisioner: this.#driverName,
-      reclaimPolicy,
-      parameters: { ...parameters, generation: String(this.#generation) },
-    };
-    await insist(() => this.#client.create(storageClasses, body), ['AlreadyExists']);
+    const more = { reclaimPolicy, parameters: { ...parameters, generation: String(this.#generation) } };
+    await insist(() => this.#stage.createClass(name, this.#driverName, more), ['AlreadyExists']);
   }
 }
 

@@ -58,7 +58,7 @@ export async function disturb({
     restart('driver-restart', { firstMs: driverMs, everyMs: Math.max(driverMs, driverPauseMs) }, () =>
       driver.restart(),
     ),
-    own('api', 700, (stream) => failApi(world.url, stream)),
+    own('api', 700, (stream) => failApi(world.origin.url, stream)),
     restart('api-restart', { firstMs: every(0.5, apiRestartMs), everyMs: apiRestartMs }, () => world.restartApi()),
     own('admin', 1500, async () => (load.paused ? undefined : administrator.act(1))),
     own('namespaces', every(0.4, 120_000), () => load.deleteNamespace()),

@@ -108,11 +108,7 @@ export class ChaosDriver {
   }
 
   async deletions(): Promise<Deletion[]> {
-    const calls = await this.#process.calls('DeleteVolume');
-    return calls.map(({ time, ms, request }) => ({
-      handle: request.volume_id ?? '',
-      endMs: Date.parse(time) + ms,
-    }));
+    return await deletionsOf(this.#process);
   }
 
   /** Ends it. @returns the path of the file with its calls. */
@@ -120,4 +116,12 @@ export class ChaosDriver {
     await this.#process.stop();
     return path.join(this.#folder, 'state', 'calls.jsonl');
   }
+}
+
+export async function deletionsOf(driver: DriverProcess): Promise<Deletion[]> {
+  const calls = await driver.calls('DeleteVolume');
+  return calls.map(({ time, ms, request }) => ({
+    handle: request.volume_id ?? '',
+    endMs: Date.parse(time) + ms,
+  }));
 }

@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util';
+import type { ClusterTarget } from '../../test/support/cluster.ts';
 import { goHelp } from '../../test/support/go-sidecar/go-sidecar.ts';
+import { described, oneOf, wholeNumber } from './command-line.ts';
 
 /** What can be switched on and off, with what it does. */
 export const disturbances = {
@@ -31,7 +33,7 @@ export interface ChaosOptions {
   /** SIGKILLs. */
   kills: number;
   seed: string;
-  cluster: 'sandbox' | 'kubernetes';
+  cluster: ClusterTarget;
   /** No further claims and kills after so long. */
   maxMs: number;
   /** About how often the API server is restarted; short runs have it twice all the same, once while the sidecar is down. */
@@ -77,9 +79,7 @@ and audit has deleted all that it reports as leaked.
   --logs DIR           keeps the logs of all processes in DIR (default: a temporary folder, deleted if the run is clean)
 
 disturbances:
-${Object.entries(disturbances)
-  .map(([name, what]) => `  ${name.padEnd(20)} ${what}\n`)
-  .join('')}`;
+${described(disturbances)}`;
 
 /** Reads the command line. @throws {Error} with one line for anything that cannot be run. */
 export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
@@ -143,15 +143,4 @@ function list(flag: string, text: string): Disturbance[] {
     .split(',')
     .filter((name) => name !== '')
     .map((name) => oneOf(flag, name, names));
-}
-
-function oneOf<T extends string>(flag: string, text: string, accepted: readonly T[]): T {
-  const found = accepted.find((each) => each === text);
-  if (found === undefined) throw new Error(`${flag}: ${JSON.stringify(text)} is not one of ${accepted.join(', ')}`);
-  return found;
-}
-
-function wholeNumber(flag: string, text: string): number {
-  if (!/^[1-9]\d*$/.test(text)) throw new Error(`${flag}: ${JSON.stringify(text)} is no whole number above 0`);
-  return Number(text);
 }

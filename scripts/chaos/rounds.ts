@@ -121,7 +121,7 @@ export class Rounds {
       return;
     }
     if (way < 0.13 && this.#has('freeze')) {
-      await this.#sidecars.freeze(this.#life, togetherMs * 2);
+      await this.#sidecars.freeze(this.#life, togetherMs * 2, this.#options.election);
       return;
     }
     if (way < 0.16 && this.#has('lease')) await this.#takeLease();

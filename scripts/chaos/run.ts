@@ -1,7 +1,6 @@
-import { appendFileSync, cpSync, mkdirSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFileSync, cpSync } from 'node:fs';
 import path from 'node:path';
+import { logFile } from '../../test/support/stage.ts';
 import { showing } from '../terminal-progress.ts';
 import { Administrator } from './administrator.ts';
 import { audited, type Audited } from './audited.ts';
@@ -32,40 +31,38 @@ export interface ChaosReport {
   audit: Audited;
 }
 
-const driverName = 'chaos.csi.example.com';
+/** Flags that make a run short: pauses of a few seconds at most. */
+const hurried = ['--retry-interval-start=500ms', '--retry-interval-max=3s'];
+const election = [
+  '--leader-election',
+  '--leader-election-lease-duration=3s',
+  '--leader-election-renew-deadline=2s',
+  '--leader-election-retry-period=500ms',
+];
+
 /** One run, from an empty cluster to the count. @throws when something else fails than what is to fail. */
 export async function runChaos(
   options: ChaosOptions & { logFolder: string },
   say: (text: string) => void,
 ): Promise<ChaosReport> {
-  await using cleanup = new AsyncDisposableStack();
-  const world = cleanup.use(await openWorld(options.cluster));
-  const folder = await mkdtemp(path.join(tmpdir(), 'chaos-'));
-  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const driver = await ChaosDriver.start(folder, driverName);
   const { logFolder } = options;
-  mkdirSync(logFolder, { recursive: true });
-  cleanup.defer(async () => {
+  await using world = await openWorld(options.cluster, logFile(logFolder, 'sidecars.log'));
+  const driver = await ChaosDriver.start(world.folder, 'chaos.csi.example.com');
+  world.defer(async () => {
     const calls = await driver.stop();
     cpSync(calls, path.join(logFolder, 'driver-calls.jsonl'));
     appendFileSync(path.join(logFolder, 'driver.log'), driver.log());
     appendFileSync(path.join(logFolder, 'cluster.log'), world.cluster.log());
   });
-  const kubeconfig = await world.cluster.sidecarKubeconfig();
-  const sidecars = new Sidecars({
+  const sidecars = new Sidecars(world, {
     csiAddress: driver.address,
-    kubeconfig,
-    namespace: world.cluster.sidecarNamespace,
-    election: options.election,
-    timeoutMs: options.timeoutMs,
-    together: options.together,
-    keepLog: (text) => appendFileSync(path.join(logFolder, 'sidecars.log'), text),
+    flags: [`--timeout=${options.timeoutMs}ms`, ...hurried, ...(options.election ? election : [])],
+    pods: options.together ? 'together' : options.election ? 'in turn' : 'one',
   });
-  cleanup.defer(() => sidecars.endAll());
   const random = new Random(options.seed);
   const load = new ClaimLoad({
-    client: world.client,
-    driverName,
+    stage: world,
+    driverName: driver.driverName,
     random: random.stream('claims'),
     deletions: options.disturbances.has('deletions'),
   });
@@ -106,7 +103,7 @@ export async function runChaos(
   const settledMs = performance.now() - startedMs - chaosMs;
   const audit = await showing(
     () => 'audit deletes what is leaked',
-    async () => audited(setting, kubeconfig),
+    async () => audited(setting),
   );
   return {
     findings,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { startSidecar } from '../../test/support/sidecar-process.ts';
+import { isReady, type Stage } from '../../test/support/stage.ts';
 import type { StartedProcess } from '../../test/support/started-process.ts';
 
 /** What changes from one start of the sidecar to the next. */
@@ -17,28 +17,15 @@ export const plainLife: Omit<Life, 'journal'> = { prefix: 'pvc', uuidLength: -1 
 
 export interface SidecarsOptions {
   csiAddress: string;
-  kubeconfig: string;
-  namespace: string;
-  election: boolean;
-  timeoutMs: number;
-  /** Two at the same time, each of a Pod of its own; those who are ended take turns. */
-  together: boolean;
-  /** Takes the log of each process that has ended. */
-  keepLog: (text: string) => void;
+  /** Of each. */
+  flags: readonly string[];
+  /** `in turn`: two, of which one runs after the other. `together`: two at the same time; those who are ended take turns. */
+  pods: 'one' | 'in turn' | 'together';
 }
-
-/** Flags that make a run short: pauses of a few seconds at most. */
-const hurried = ['--retry-interval-start=500ms', '--retry-interval-max=3s'];
-const election = [
-  '--leader-election',
-  '--leader-election-lease-duration=3s',
-  '--leader-election-renew-deadline=2s',
-  '--leader-election-retry-period=500ms',
-];
-const readyLine = 'Started provisioner controller';
 
 /** The sidecars of two Pods, of which one runs unless both are to: started, killed and started again as a kubelet would. */
 export class Sidecars {
+  readonly #stage: Stage;
   readonly #options: SidecarsOptions;
   /** How processes ended, and how often. */
   readonly endings = new Map<string, number>();
@@ -48,58 +35,73 @@ export class Sidecars {
   /** Names of the two Pods; that of the current one is first. */
   #pods = ['chaos-a', 'chaos-b'];
 
-  constructor(options: SidecarsOptions) {
+  constructor(stage: Stage, options: SidecarsOptions) {
+    this.#stage = stage;
     this.#options = options;
   }
 
   /** Starts the container of the current Pod, again if it has run before. */
   async start(life: Life): Promise<void> {
     this.#current = await this.#launch(life, this.#pods[0] ?? '');
-    if (!this.#options.together) return;
+    if (this.#options.pods !== 'together') return;
     if (this.#beside?.running() !== true) this.#beside = await this.#launch(life, this.#pods[1] ?? '');
     // The other one is ended next.
     [this.#current, this.#beside] = [this.#beside, this.#current];
+    this.swap();
+  }
+
+  /** The other Pod is the current one from now on. */
+  swap(): void {
     this.#pods.reverse();
   }
 
+  /** Whether the current one runs. */
+  running(): boolean {
+    return this.#current?.running() === true;
+  }
+
+  /** What the current one has logged. */
+  log(): string {
+    return this.#current?.log() ?? '';
+  }
+
   /**
-   * Waits until the current one works, up to 15 s, since it may be kept from it.
+   * Waits until the current one works, for a while, since it may be kept from it.
    *
    * @returns whether it does.
    * @throws when it refuses its flags.
    */
-  async working(): Promise<boolean> {
+  async working(withinMs = 15_000): Promise<boolean> {
     const current = this.#current;
-    const endMs = performance.now() + 15_000;
-    while (current?.running() === true && performance.now() < endMs && !current.log().includes(readyLine))
-      await delay(20);
-    if (current?.running() === false && (await current.ending()) === 'exit code 2') {
+    if (current === undefined) return false;
+    const works = await isReady(current, withinMs);
+    if (!current.running() && (await current.ending()) === 'exit code 2') {
       throw new Error(`the sidecar does not start:\n${current.log()}`);
     }
-    return current?.running() === true && current.log().includes(readyLine);
+    return works;
   }
 
   /** Starts the other Pod beside the current one, which then ends: a rolling update. */
   async replace(life: Life, togetherMs: number, signal: NodeJS.Signals): Promise<boolean> {
     const former = this.#current;
-    this.#pods.reverse();
+    this.swap();
     await this.start(life);
     await delay(togetherMs);
     return await this.#end(former, signal);
   }
 
-  /** Halts the current process for a time; with an election the other Pod takes over, and both run on for a while. */
-  async freeze(life: Life, frozenMs: number): Promise<void> {
+  /** Halts the current process for a time; if the other Pod takes over meanwhile, both run on for a while. */
+  async freeze(life: Life, frozenMs: number, takesOver: boolean): Promise<void> {
     const former = this.#current;
     if (former?.running() !== true) return;
     process.kill(former.pid, 'SIGSTOP');
-    if (this.#options.election) {
-      this.#pods.reverse();
+    if (takesOver) {
+      this.swap();
       await this.start(life);
       await this.working();
     } else await delay(frozenMs);
     process.kill(former.pid, 'SIGCONT');
-    if (!this.#options.election) return;
+    if (!takesOver) return;
     await delay(1000); // it must notice by itself
     await this.#end(former, 'SIGKILL');
   }
@@ -120,11 +122,6 @@ export class Sidecars {
     return await this.#end(this.#current, signal);
   }
 
-  /** Ends whatever runs. */
-  async endAll(): Promise<void> {
-    await Promise.all([this.#end(this.#current, 'SIGKILL'), this.#end(this.#beside, 'SIGKILL')]);
-  }
-
   async #end(sidecar: StartedProcess | undefined, signal: NodeJS.Signals): Promise<boolean> {
     if (sidecar === undefined) return false;
     const ran = sidecar.running();
@@ -134,28 +131,21 @@ export class Sidecars {
   }
 
   async #launch(life: Life, pod: string): Promise<StartedProcess> {
-    const { csiAddress, kubeconfig, namespace, keepLog } = this.#options;
-    const sidecar = await startSidecar({
-      program: life.program,
+    const { csiAddress, flags, pods } = this.#options;
+    const { prefix, uuidLength, journal, program } = life;
+    const sidecar = await this.#stage.startSidecar({
+      title: `${pod} (${prefix} ${uuidLength} ${program ?? journal ?? ''})`,
+      program,
       csiAddress,
-      kubeconfig,
-      namespace,
-      ...((this.#options.election || this.#options.together) && { hostName: pod }),
+      ...(pods !== 'one' && { hostName: pod }),
       flags: [
-        `--timeout=${this.#options.timeoutMs}ms`,
-        ...hurried,
-        ...(this.#options.election ? election : []),
-        `--volume-name-prefix=${life.prefix}`,
-        `--volume-name-uuid-length=${life.uuidLength}`,
-        ...(life.journal === undefined || life.program !== undefined ? [] : [`--intent-journal=${life.journal}`]),
+        ...flags,
+        `--volume-name-prefix=${prefix}`,
+        `--volume-name-uuid-length=${uuidLength}`,
+        ...(journal === undefined || program !== undefined ? [] : [`--intent-journal=${journal}`]),
       ],
     });
-    const startedAt = new Date().toISOString();
-    void sidecar.ending().then((how) => {
-      this.endings.set(how, (this.endings.get(how) ?? 0) + 1);
-      const flags = `${life.prefix} ${life.uuidLength} ${life.program ?? life.journal ?? ''}`;
-      keepLog(`=== ${pod} (${flags}) from ${startedAt} to ${new Date().toISOString()}: ${how}\n${sidecar.log()}\n`);
-    });
+    void sidecar.ending().then((how) => this.endings.set(how, (this.endings.get(how) ?? 0) + 1));
     return sidecar;
   }
 }

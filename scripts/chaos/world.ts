@@ -1,33 +1,17 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../src/base/clock.ts';
-import { silentLogger } from '../../src/base/logger.ts';
 import { ApiError, TransportError } from '../../src/kube/client/api-error.ts';
-import { Credentials } from '../../src/kube/credentials/credentials.ts';
-import { Informer } from '../../src/kube/cache/informer.ts';
-import { loadKubeConfig } from '../../src/kube/credentials/kube-config.ts';
-import { KubeClient } from '../../src/kube/client/kube-client.ts';
-import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
-import { Transport } from '../../src/kube/client/transport.ts';
 import {
   type PersistentVolume,
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   persistentVolumes,
 } from '../../src/provision/objects.ts';
-import { loadKubeconfig } from '../../test/support/admin.ts';
-import type { Cluster } from '../../test/support/cluster.ts';
-import { startKubernetes } from '../../test/support/kubernetes-cluster.ts';
-import { startSandbox } from '../../test/support/sandbox-cluster.ts';
+import type { ClusterTarget } from '../../test/support/cluster.ts';
+import { type KeepLog, openStage, type Stage } from '../../test/support/stage.ts';
 import type { FoundClaim, Outcome, SeenVolume } from './count.ts';
 
-/** A cluster, and what an administrator sees of its claims and volumes. */
-export interface World extends AsyncDisposable {
-  cluster: Cluster;
-  /** Of the API server. */
-  url: string;
-  client: KubeClient;
+/** A stage, and what an administrator sees of its claims and volumes. */
+export type World = Stage & {
   /** Kills the API server and starts it again; those who ask at the same time wait for each other. */
   restartApi: () => Promise<void>;
   /** How often that was done. */
@@ -36,58 +20,35 @@ export interface World extends AsyncDisposable {
   claims: ReadonlyMap<string, FoundClaim>;
   /** All volumes that were ever seen, by UID, as they were seen last. */
   volumes: ReadonlyMap<string, SeenVolume>;
-}
+};
 
-const electionRole = join(import.meta.dirname, '../../deploy/components/leader-election/rbac.yaml');
-
-/** Starts the cluster and watches it. */
-export async function openWorld(target: 'sandbox' | 'kubernetes'): Promise<World> {
-  await using cleanup = new AsyncDisposableStack();
-  const cluster =
-    target === 'kubernetes' ? await startKubernetes() : await startSandbox({ restartable: true, faults: true });
-  cleanup.defer(() => cluster.stop());
-  await cluster.grantSidecar(await readFile(electionRole, 'utf8'));
-  const credentials = new Credentials({
-    load: () => loadKubeConfig({ kubeconfig: cluster.adminKubeconfig, environment: {} }),
-    clock: systemClock,
-    logger: silentLogger,
-  });
-  const transport = cleanup.use(
-    new Transport({ credentials, userAgent: 'chaos', clock: systemClock, logger: silentLogger }),
-  );
-  const [claims, volumes] = [new Map<string, FoundClaim>(), new Map<string, SeenVolume>()];
-  const watching = new AbortController();
-  const running = [
-    watch<PersistentVolumeClaim>(transport, persistentVolumeClaims, watching.signal, (claim, gone) => {
-      if (gone) claims.delete(claim.metadata.uid ?? '');
+/** Starts the cluster and watches it. @param keepLog - takes the logs of sidecars. */
+export async function openWorld(target: ClusterTarget, keepLog: KeepLog): Promise<World> {
+  const cluster = { target, ownCluster: true, sandbox: { faults: true } };
+  const rbac = ['components/leader-election/rbac.yaml'];
+  return await openStage({ name: 'chaos', cluster, rbac, keepLog }, async (stage) => {
+    const [claims, volumes] = [new Map<string, FoundClaim>(), new Map<string, SeenVolume>()];
+    await stage.watch<PersistentVolumeClaim>(persistentVolumeClaims, (claim, isGone) => {
+      if (isGone) claims.delete(claim.metadata.uid ?? '');
       else claims.set(claim.metadata.uid ?? '', foundClaim(claim));
-    }),
-    watch<PersistentVolume>(transport, persistentVolumes, watching.signal, (volume) => {
+    });
+    await stage.watch<PersistentVolume>(persistentVolumes, (volume) => {
       const { uid = '' } = volume.metadata;
       volumes.set(uid, seenVolume(volume, volumes.get(uid)));
-    }),
-  ];
-  cleanup.defer(async () => {
-    watching.abort(new Error('the run has ended'));
-    await Promise.all(running);
+    });
+    let [restarted, apiRestarts] = [Promise.resolve(), 0];
+    const restart = async (): Promise<void> => {
+      apiRestarts++;
+      await stage.cluster.apiServer?.kill();
+      await stage.cluster.apiServer?.restart();
+    };
+    return {
+      restartApi: () => (restarted = restarted.then(restart)),
+      apiRestarts: () => apiRestarts,
+      claims,
+      volumes,
+    };
   });
-  let [restarted, apiRestarts] = [Promise.resolve(), 0];
-  const restart = async (): Promise<void> => {
-    apiRestarts++;
-    await cluster.apiServer?.kill();
-    await cluster.apiServer?.restart();
-  };
-  const owned = cleanup.move();
-  return {
-    cluster,
-    url: loadKubeconfig(cluster.adminKubeconfig).getCurrentCluster()?.server ?? '',
-    client: new KubeClient({ transport, fieldManager: 'chaos' }),
-    restartApi: () => (restarted = restarted.then(restart)),
-    apiRestarts: () => apiRestarts,
-    claims,
-    volumes,
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
 }
 
 /** Claims and volumes as they are now; of volumes that are gone by now what was seen of them. */
@@ -118,27 +79,6 @@ function seenVolume({ metadata, spec, status }: PersistentVolume, before: SeenVo
     sinceMs: before?.sinceMs ?? Date.now(),
     exists: true,
   };
-}
-
-async function watch<T extends KubeObject>(
-  transport: Transport,
-  resource: Resource,
-  signal: AbortSignal,
-  seen: (object: T, gone: boolean) => void,
-): Promise<void> {
-  const informer = new Informer<T>({
-    transport,
-    resource,
-    transform: (object) => object as T,
-    clock: systemClock,
-    logger: silentLogger,
-  });
-  informer.addHandler({
-    onAdd: (object) => seen(object, false),
-    onUpdate: (_old, object) => seen(object, false),
-    onDelete: (gone) => seen('object' in gone ? gone.object : gone, true),
-  });
-  await informer.run(signal);
 }
 
 /**

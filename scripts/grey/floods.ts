@@ -1,17 +1,16 @@
 /** How the claims of one tenant affect those of another. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { cpuMs } from '../../bench/process-usage.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { silentLogger } from '../../src/base/logger.ts';
-import { Informer } from '../../src/kube/cache/informer.ts';
+import { cpuMs } from '../process-usage.ts';
 import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
 import { count, type Measured, seconds } from './goals.ts';
-import { openStage, type Run, type SidecarOptions, type Stage } from './stage.ts';
-import { createClaims, createClass, createNamespace, secondsOf, startServing } from './tenants.ts';
+import { openGreyStage, type Run, type SidecarOptions, type GreyStage } from './stage.ts';
+import { createClaims, secondsOf, startServing } from './tenants.ts';
 
 const patienceS = 120;
 const good = 'good-tenant';
 const badClass = 'bad';
+
+const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
 
 interface CoreEvent extends KubeObject {
   source?: { component?: string };
@@ -22,11 +21,11 @@ interface CoreEvent extends KubeObject {
 export async function flood(run: Run): Promise<Measured[]> {
   const claims = run.short ? 1000 : 4000;
   const windowMs = run.short ? 15_000 : 60_000;
-  await using stage = await openStage(run);
+  await using stage = await openGreyStage(run);
   const { pid } = await prepared(stage, { failAfterMs: '0' }, ['bad-tenant']);
-  await using events = await countEvents(stage);
+  const written = await countEvents(stage);
   const cpuBefore = cpuMs(pid);
-  const window = delay(windowMs).then(() => [seconds((cpuMs(pid) - cpuBefore) / 1000), count(events.written())]);
+  const window = delay(windowMs).then(() => [seconds((cpuMs(pid) - cpuBefore) / 1000), count(written())]);
   await createClaims(stage, { namespace: 'bad-tenant', name: 'bad', claims, className: badClass });
   const worst = await goodSeconds(stage, run.short ? [0, 5000] : [0, 15_000, 15_000]);
   return [seconds(worst, patienceS), ...(await window)];
@@ -34,7 +33,7 @@ export async function flood(run: Run): Promise<Measured[]> {
 
 /** Claims that fail after a second each. @returns seconds of the good claim. */
 export async function slowFailures(run: Run): Promise<Measured[]> {
-  await using stage = await openStage(run);
+  await using stage = await openGreyStage(run);
   await prepared(stage, { failAfterMs: '1000' }, ['bad-tenant']);
   const claims = run.short ? 2000 : 5000; // many times the number of workers
   await createClaims(stage, { namespace: 'bad-tenant', name: 'bad', claims, className: badClass });
@@ -43,7 +42,7 @@ export async function slowFailures(run: Run): Promise<Measured[]> {
 
 /** Claims of two tenants whose calls hang for longer than the scenario takes. @returns seconds of the good claim. */
 export async function hangingCalls(run: Run): Promise<Measured[]> {
-  await using stage = await openStage(run);
+  await using stage = await openGreyStage(run);
   const tenants = ['bad-tenant', 'other-bad-tenant'];
   await prepared(stage, { hangMs: '150000' }, tenants, { flags: ['--timeout=150s'] });
   const claims = run.short ? 150 : 300; // of each tenant, more than there are workers by default
@@ -56,20 +55,20 @@ export async function hangingCalls(run: Run): Promise<Measured[]> {
 
 /** Starts a sidecar, and creates the tenants' namespaces and the class of the claims that fail or hang. */
 async function prepared(
-  stage: Stage,
+  stage: GreyStage,
   parameters: Record<string, string>,
   tenants: readonly string[],
   options: SidecarOptions = {},
 ): Promise<{ pid: number }> {
-  for (const name of [...tenants, good]) await createNamespace(stage, name);
-  await createClass(stage, { name: badClass, provisioner: stage.drivers[0]?.name ?? '', parameters });
+  for (const name of [...tenants, good]) await stage.createNamespace(name);
+  await stage.createClass(badClass, stage.drivers[0]?.name ?? '', { parameters });
   const sidecar = await startServing(stage, options);
   await delay(3000); // the load of the start is over
   return sidecar;
 }
 
 /** The longest wait of the good claims, in seconds; each is created after a pause, once the one before is bound. */
-async function goodSeconds(stage: Stage, pausesMs: readonly number[]): Promise<number> {
+async function goodSeconds(stage: GreyStage, pausesMs: readonly number[]): Promise<number> {
   let worst = 0;
   for (const [index, pauseMs] of pausesMs.entries()) {
     await delay(pauseMs);
@@ -80,41 +79,12 @@ async function goodSeconds(stage: Stage, pausesMs: readonly number[]): Promise<n
 }
 
 /** Counts creations and changes of events about claims, other than the cluster's own. */
-async function countEvents({ transport }: Stage): Promise<{ written: () => number } & AsyncDisposable> {
-  const resource: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
-  const informer = new Informer<CoreEvent>({
-    transport,
-    resource,
-    transform: ({ metadata, ...event }) => {
-      const { source, reportingComponent = '' } = event as CoreEvent;
-      const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
-      return {
-        metadata: { namespace, name, uid, resourceVersion },
-        reportingComponent: source?.component ?? reportingComponent,
-      };
-    },
-    clock: systemClock,
-    logger: silentLogger,
-  });
+async function countEvents(stage: GreyStage): Promise<() => number> {
   let [written, listed] = [0, false];
-  const see = ({ reportingComponent }: CoreEvent): void => {
-    if (listed && reportingComponent !== 'persistentvolume-controller') written++;
-  };
-  informer.addHandler({
-    onAdd: see,
-    onUpdate: (old, event) => {
-      if (old.metadata.resourceVersion !== event.metadata.resourceVersion) see(event);
-    },
+  await stage.watch<CoreEvent>(events, ({ source, reportingComponent }, isGone) => {
+    const by = source?.component ?? reportingComponent;
+    if (listed && !isGone && by !== 'persistentvolume-controller') written++;
   });
-  const watching = new AbortController();
-  const running = informer.run(watching.signal);
-  await informer.synced;
   listed = true;
-  return {
-    written: () => written,
-    async [Symbol.asyncDispose]() {
-      watching.abort(new Error('counted'));
-      await running;
-    },
-  };
+  return () => written;
 }

@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '../../src/base/logger.ts';
 import { leaseName } from '../../src/run/lock-name.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import type { ProxiedRequest } from './api-proxy.ts';
+import type { ProxiedRequest } from '../../test/support/api-proxy.ts';
 import { type Measured, nothing, seconds } from './goals.ts';
-import { type Driver, openStage, type Run, type Stage } from './stage.ts';
+import { type Driver, openGreyStage, type Run, type GreyStage } from './stage.ts';
 import { startLeader } from './standing-server.ts';
-import { createClaim, startServing } from './tenants.ts';
+import { startServing } from './tenants.ts';
 
 /** How long a request, and then the end of the process, is waited for, in seconds. */
 const [requestPatienceS, endPatienceS] = [30, 60];
@@ -53,14 +53,14 @@ const kinds: readonly Kind[] = [
 
 /** Seconds until the process ends, for a hanging request of each kind; one sidecar for each, all at the same time. */
 export async function hangingRequests(run: Run): Promise<Measured[]> {
-  await using stage = await openStage(run, { drivers: kinds.length });
+  await using stage = await openGreyStage(run, { drivers: kinds.length });
   return await Promise.all(kinds.map(async (kind, index) => endAfter(stage, kind, stage.drivers[index]!)));
 }
 
 /** As in the lines of the table. */
 export const kindNames: readonly string[] = kinds.map(({ name }) => name);
 
-async function endAfter(stage: Stage, kind: Kind, driver: Driver): Promise<Measured> {
+async function endAfter(stage: GreyStage, kind: Kind, driver: Driver): Promise<Measured> {
   const { proxy, kubeconfig } = await stage.proxy();
   const lock = leaseName(driver.name, silentLogger);
   const className = lock;
@@ -83,8 +83,8 @@ function missing({ name }: Kind): never {
   throw new Error(`no ${name} has come`);
 }
 
-async function ask({ client }: Stage, claim: Exclude<Kind['claim'], 'none'>, className: string): Promise<void> {
-  await createClaim(client, { namespace: 'default', name: `asked-${className}` }, className, {
+async function ask(stage: GreyStage, claim: Exclude<Kind['claim'], 'none'>, className: string): Promise<void> {
+  await stage.createClaim({ name: `asked-${className}` }, className, {
     ...(claim === 'large' && { annotations: { 'example.com/note': 'x'.repeat(20_000) } }),
     ...(claim === 'clone' && { dataSource: { kind: 'PersistentVolumeClaim', name: `first-${className}` } }),
   });

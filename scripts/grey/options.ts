@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { bundled } from '../../bench/bench-cluster.ts';
+import { bundled } from '../../test/support/program-file.ts';
 import { goHelp } from '../../test/support/go-sidecar/go-sidecar.ts';
 import { scriptCommand } from '../script-command.ts';
 import type { Candidate } from './stage.ts';

@@ -7,7 +7,7 @@ import { type Lease, leases } from '../../src/kube/election/lease-record.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { StartedProcess } from '../../test/support/started-process.ts';
 import { type Measured, share } from './goals.ts';
-import { type Driver, openStage, type Run, type SidecarOptions, type Stage } from './stage.ts';
+import { type Driver, openGreyStage, type Run, type SidecarOptions, type GreyStage } from './stage.ts';
 
 /** The default of --leader-election-retry-period, in milliseconds: how often a leader renews. */
 const retryPeriodMs = 5000;
@@ -27,7 +27,7 @@ export interface Leader {
 
 /** Starts a sidecar and waits until it leads. */
 export async function startLeader(
-  stage: Stage,
+  stage: GreyStage,
   driver: Driver,
   { flags = [], ...options }: SidecarOptions = {},
 ): Promise<Leader> {
@@ -45,7 +45,7 @@ export async function startLeader(
 }
 
 /** Whether the leader runs, has led without interruption, and has renewed its Lease since a time. */
-export async function leadsOn(stage: Stage, leader: Leader, sinceMs: number): Promise<boolean> {
+export async function leadsOn(stage: GreyStage, leader: Leader, sinceMs: number): Promise<boolean> {
   const { holderIdentity, leaseTransitions, renewTime } = (await readLease(stage, leader.driver)) ?? {};
   return (
     leader.process.running() &&
@@ -59,7 +59,7 @@ export async function leadsOn(stage: Stage, leader: Leader, sinceMs: number): Pr
 export async function standingServer(run: Run): Promise<Measured[]> {
   const phases = run.short ? 3 : 7;
   const pausesMs = run.short ? [3000, 6000] : [3000, 6000, 9000];
-  await using stage = await openStage(run, { drivers: phases, stops: true });
+  await using stage = await openGreyStage(run, { drivers: phases, stops: true });
   const { apiServer } = stage.cluster;
   let lived = 0;
   let leaders: Leader[] = [];
@@ -80,7 +80,7 @@ export async function standingServer(run: Run): Promise<Measured[]> {
 }
 
 /** Starts a leader for each driver that has none, spread over the retry period. */
-async function relead(stage: Stage, former: readonly Leader[]): Promise<Leader[]> {
+async function relead(stage: GreyStage, former: readonly Leader[]): Promise<Leader[]> {
   const starts = stage.drivers.map(async (driver, index) => {
     const leader = former[index];
     if (leader?.process.running() === true) return leader;
@@ -90,7 +90,7 @@ async function relead(stage: Stage, former: readonly Leader[]): Promise<Leader[]
   return await Promise.all(starts);
 }
 
-async function readLease({ client, cluster }: Stage, driver: Driver): Promise<Lease['spec']> {
+async function readLease({ client, cluster }: GreyStage, driver: Driver): Promise<Lease['spec']> {
   const name = leaseName(driver.name, silentLogger);
   try {
     return (await client.get<Lease>(leases, { namespace: cluster.sidecarNamespace, name })).spec;

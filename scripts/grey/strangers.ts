@@ -1,9 +1,9 @@
 /** Large claims of another driver, and little memory. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { peakMb } from '../../bench/process-usage.ts';
+import { peakMb } from '../process-usage.ts';
 import { type Measured, megabytes, yesOrNo } from './goals.ts';
-import { openStage, type Run } from './stage.ts';
-import { createClaims, createClass, createNamespace, goodClass, secondsOf, startServing } from './tenants.ts';
+import { openGreyStage, type Run } from './stage.ts';
+import { createClaims, goodClass, secondsOf, startServing } from './tenants.ts';
 
 const patienceS = 60;
 /** The image's limit of 70 %, for a container with 512 MiB. */
@@ -15,10 +15,10 @@ const annotations = { 'example.com/note': 'x'.repeat(240_000) };
 /** @returns peak memory of the sidecar, and whether it serves a claim. */
 export async function strangers(run: Run): Promise<Measured[]> {
   const [before, meanwhile] = run.short ? [300, 100] : [1500, 100];
-  await using stage = await openStage(run);
+  await using stage = await openGreyStage(run);
   const [namespace, className] = ['strangers', 'of-another-driver'];
-  await createNamespace(stage, namespace);
-  await createClass(stage, { name: className, provisioner: 'another.csi.example.com' });
+  await stage.createNamespace(namespace);
+  await stage.createClass(className, 'another.csi.example.com');
   const load = { namespace, className, annotations };
   await createClaims(stage, { ...load, name: 'before', claims: before });
   const command = run.candidate.command.replace(/--max-old-space-size-percentage=\d+/, heapLimit);

@@ -1,8 +1,8 @@
 /** Caches that must be listed again, in pages, while hundreds of requests wait for the client-side rate limit. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { isWatch, type ApiProxy } from './api-proxy.ts';
+import { isWatch, type ApiProxy } from '../../test/support/api-proxy.ts';
 import { type Measured, seconds } from './goals.ts';
-import { openStage, type Run } from './stage.ts';
+import { openGreyStage, type Run } from './stage.ts';
 import { createClaims, goodClass, startServing } from './tenants.ts';
 
 /** --worker-threads: the number of claims for which a request may wait at a time. */
@@ -13,7 +13,7 @@ const patienceS = 300;
 /** @returns seconds until all caches are filled again. In order of arrival each page would wait for a minute. */
 export async function throttled(run: Run): Promise<Measured[]> {
   const claims = run.short ? 400 : 700;
-  await using stage = await openStage(run);
+  await using stage = await openGreyStage(run);
   const { proxy, kubeconfig } = await stage.proxy();
   proxy.decide = ({ query }) => (query.has('sendInitialEvents') ? { code: 422, reason: 'Invalid' } : 'pass');
   // With the journal most claims would wait for its writes instead of sending their own requests.

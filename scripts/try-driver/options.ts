@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import { existsSync } from 'node:fs';
-import { bundle, bundled } from '../../bench/bench-cluster.ts';
+import { bundle, bundled } from '../../test/support/program-file.ts';
 import { goHelp, goWord } from '../../test/support/go-sidecar/go-sidecar.ts';
 import { programSource } from '../../test/support/program-file.ts';
 import { scriptCommand } from '../script-command.ts';

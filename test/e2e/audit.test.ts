@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { programFile } from '../support/program-file.ts';
 import { openScene, type Scene } from '../support/scene.ts';
-import { connectDriver } from './driver-client.ts';
+import { connectDriver } from '../support/driver-client.ts';
 
 const program = programFile('csi-provisioner');
 

@@ -18,7 +18,7 @@ import { openScene, type Scene } from '../support/scene.ts';
 import { startSidecar } from '../support/sidecar-process.ts';
 import type { StartedProcess } from '../support/started-process.ts';
 import { startBalancer, type TcpBalancer } from '../support/tcp-balancer.ts';
-import { readerKubeconfig, whyHere } from './why-command.ts';
+import { readerKubeconfig, whyHere } from '../support/why-command.ts';
 
 const deploy = join(import.meta.dirname, '../../deploy');
 const secret = {

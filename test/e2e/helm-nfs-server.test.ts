@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1Container, V1PersistentVolumeClaim, V1Service, V1StatefulSet } from '@kubernetes/client-node';
-import { readManifest } from '../../scripts/package/repository.ts';
+import manifest from '../../package.json' with { type: 'json' };
 import { serverAddress } from '../../provisioners/nfs-server/server-address.ts';
 import { connect, KubeClient } from '../../src/index.ts';
 import { connectAdmin, ifFound, type Admin } from '../support/admin.ts';
@@ -21,7 +21,7 @@ import { isThere, NfsScene } from '../support/nfs/nfs-scene.ts';
 import { refusedRights } from '../support/refused-rights.ts';
 import { changesBetween, HelmRelease } from './helm-release.ts';
 
-const { version } = await readManifest();
+const { version } = manifest;
 
 const chartName = 'nfs-server-provisioner';
 const ours = join(chartsFolder, chartName);

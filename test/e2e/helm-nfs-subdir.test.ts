@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1Deployment, V1PersistentVolume, V1Role, V1StorageClass } from '@kubernetes/client-node';
-import { readManifest } from '../../scripts/package/repository.ts';
+import manifest from '../../package.json' with { type: 'json' };
 import { connectAdmin, ifFound, type Admin } from '../support/admin.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -20,7 +20,7 @@ import { refusedRights } from '../support/refused-rights.ts';
 import type { StartedProcess } from '../support/started-process.ts';
 import { changesBetween, HelmRelease } from './helm-release.ts';
 
-const { version } = await readManifest();
+const { version } = manifest;
 
 const chartName = 'nfs-subdir-external-provisioner';
 const ours = join(chartsFolder, chartName);

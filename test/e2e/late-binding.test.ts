@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test, type TestContext } from 'node:test';
 import { plainJson } from './plain-json.ts';
 import { openScene, type Scene } from '../support/scene.ts';
-import { readerKubeconfig, why } from './why-command.ts';
-import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
+import { readerKubeconfig, why } from '../support/why-command.ts';
+import { createNode, createPod, deletePod, scheduledNode } from '../support/scheduled-pod.ts';
 
 const zone = 'topology.e2e.example.com/zone';
 

@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { createNode, createPod, deletePod } from './scheduled-pod.ts';
+import { createNode, createPod, deletePod } from '../support/scheduled-pod.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 
 describe('a claim whose volume would get a name that is taken', () => {

@@ -15,7 +15,7 @@ import { connectAdmin, eventsOf, ifFound, type Admin } from '../support/admin.ts
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { startDriver, type DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
-import { createNode, createPod, deletePod, type PodScene } from './scheduled-pod.ts';
+import { createNode, createPod, deletePod, type PodScene } from '../support/scheduled-pod.ts';
 import { startSidecar } from '../support/sidecar-process.ts';
 import { refusedRights } from '../support/refused-rights.ts';
 import type { StartedProcess } from '../support/started-process.ts';

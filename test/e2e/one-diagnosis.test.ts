@@ -19,9 +19,9 @@ import { type DriverProcess, type Fault, startDriver } from '../support/driver-p
 import { openScene, type ClaimOptions, type Scene } from '../support/scene.ts';
 import { startSidecar } from '../support/sidecar-process.ts';
 import type { StartedProcess } from '../support/started-process.ts';
-import { createNode, createPod } from './scheduled-pod.ts';
+import { createNode, createPod } from '../support/scheduled-pod.ts';
 import { createSnapshotObject } from './snapshot-objects.ts';
-import { readerKubeconfig, whyHere } from './why-command.ts';
+import { readerKubeconfig, whyHere } from '../support/why-command.ts';
 
 const isReal = process.env['E2E_TARGET'] === 'kubernetes';
 const crossNamespace = 'CrossNamespaceVolumeDataSource';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
 import { openScene, type Scene } from '../support/scene.ts';
-import { readerKubeconfig, why } from './why-command.ts';
+import { readerKubeconfig, why } from '../support/why-command.ts';
 
 const finalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
 const provisionedBy = 'pv.kubernetes.io/provisioned-by';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolume } from '@kubernetes/client-node';
-import { connectDriver } from './driver-client.ts';
+import { connectDriver } from '../support/driver-client.ts';
 import { plainJson } from './plain-json.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 

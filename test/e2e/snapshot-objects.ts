@@ -1,6 +1,6 @@
 import { ifFound } from '../support/admin.ts';
 import { volumeSnapshotContentKind, volumeSnapshotKind } from '../support/custom-kinds.ts';
-import { connectDriver } from './driver-client.ts';
+import { connectDriver } from '../support/driver-client.ts';
 import type { Scene } from '../support/scene.ts';
 
 export const snapshotFinalizer = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';

@@ -5,7 +5,7 @@ import type { V1CSIStorageCapacity } from '@kubernetes/client-node';
 import { type Admin, ifFound } from '../support/admin.ts';
 import { eventually } from '../support/eventually.ts';
 import { openScene, type Scene } from '../support/scene.ts';
-import { createNode, createPod, deletePod, scheduledNode } from './scheduled-pod.ts';
+import { createNode, createPod, deletePod, scheduledNode } from '../support/scheduled-pod.ts';
 
 const zone = 'topology.e2e.example.com/zone';
 

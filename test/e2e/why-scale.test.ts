@@ -1,8 +1,8 @@
 /** `why` on a cluster of 10,000 claims in use: what it costs the API server. `npm run bench:why` measures the time. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { startCrowdedCluster, type CrowdedCluster } from '../../bench/crowded-cluster.ts';
-import { why } from './why-command.ts';
+import { startCrowdedCluster, type CrowdedCluster } from '../support/crowded-cluster.ts';
+import { why } from '../support/why-command.ts';
 
 const isReal = process.env['E2E_TARGET'] === 'kubernetes';
 const skip = isReal ? false : 'only the real control plane has an etcd that so many objects can be written into';

@@ -9,8 +9,8 @@ import { serves } from '../support/admin.ts';
 import { referenceGrantKind } from '../support/custom-kinds.ts';
 import { rows } from '../support/claim-rows/rows.ts';
 import { openScene, type ClaimOptions, type Scene } from '../support/scene.ts';
-import { createNode, createPod, deletePod } from './scheduled-pod.ts';
-import { named, namedCauses, readerKubeconfig, why } from './why-command.ts';
+import { createNode, createPod, deletePod } from '../support/scheduled-pod.ts';
+import { named, namedCauses, readerKubeconfig, why } from '../support/why-command.ts';
 
 const prefix = 'csi.storage.k8s.io/provisioner-secret';
 const late = { volumeBindingMode: 'WaitForFirstConsumer' };

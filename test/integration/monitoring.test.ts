@@ -7,7 +7,7 @@ import { liveMetrics, type LiveMetrics } from './live-metrics.ts';
 import { familiesOf } from './metrics-page.ts';
 import { alertRules } from '../support/alert-rules.ts';
 import { anchorsOf } from '../support/markdown-anchors.ts';
-import { groupingLabels, selectorsOf } from './promql.ts';
+import { groupingLabels, selectorsOf } from '../support/promql.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const folder = 'deploy/components/monitoring';

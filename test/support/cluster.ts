@@ -1,5 +1,5 @@
 /**
- * The cluster that the end-to-end tests run against. The environment picks it, so that the same test files hold the
+ * The cluster of end-to-end tests and scripts. For tests the environment picks it, so that the same test files hold the
  * sandbox to what the real control plane does:
  *
  * - `E2E_TARGET`: `sandbox` (default) or `kubernetes`.
@@ -10,10 +10,14 @@ import { attachToCluster, startKubernetes } from './kubernetes-cluster.ts';
 import { startSandbox } from './sandbox-cluster.ts';
 import type { TcpBalancer } from './tcp-balancer.ts';
 
-/** What a test asks of its cluster beyond the usual. */
+export type ClusterTarget = 'sandbox' | 'kubernetes';
+
+/** What is asked of a cluster beyond the usual. */
 export interface ClusterOptions {
   /** Default: the environment of this process. */
   env?: NodeJS.ProcessEnv;
+  /** Picks the cluster in place of the environment; it is a new one then. */
+  target?: ClusterTarget | undefined;
   /** A cluster that no other test file uses, whose API server may be killed; default: it may be a shared one. */
   ownCluster?: boolean;
   /** Features to switch on in a real API server; the sandbox has them on. Implies `ownCluster`. */
@@ -24,6 +28,10 @@ export interface ClusterOptions {
   kubernetes?: string | undefined;
   /** A second API server on the same etcd, as in a highly available control plane. Not in the sandbox; implies `ownCluster`. */
   secondServer?: SecondServerOptions;
+  /** Whether `requests` is there. Not in the sandbox; implies `ownCluster`. */
+  auditLog?: boolean;
+  /** Of the sandbox alone: whether faults can be injected, and whether it has accounts and TLS; see `startSandbox`. */
+  sandbox?: { faults?: boolean; rbac?: boolean };
 }
 
 /** Programs of the second API server; the first one, controller manager and scheduler are as the other options say. */
@@ -69,7 +77,7 @@ export interface ServerOfPair {
 }
 
 export interface Cluster {
-  readonly name: 'sandbox' | 'kubernetes';
+  readonly name: ClusterTarget;
   /** Path of a kubeconfig with all rights. */
   readonly adminKubeconfig: string;
   /** Namespace of the sidecar's service account, its lease and its notes. */
@@ -78,6 +86,10 @@ export interface Cluster {
   readonly apiServer?: ApiServer;
   /** Only of a cluster that was asked for with `secondServer`. */
   readonly serverPair?: ServerPair;
+  /** `http://127.0.0.1:<port>`, of a real control plane of its own. */
+  readonly etcdUrl?: string;
+  /** What its API server has answered so far, oldest first; only with `auditLog`. */
+  requests?(): AsyncIterable<AuditEvent>;
   /** Only of a cluster that was asked for with `ownCluster`; not of the sandbox. While it is stopped, nobody binds. */
   readonly controllerManager?: { stop(): Promise<void>; start(): Promise<void> };
   /** Path of a kubeconfig with the rights that `deploy/base` and `deploy/components/secrets` give, no more. */
@@ -98,13 +110,15 @@ export interface ServiceAccountName {
 
 /** Starts the cluster that the environment asks for, or connects to it. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { env = process.env, featureGates = [], attributesClasses, kubernetes, secondServer } = options;
+  const { env = process.env, featureGates = [], attributesClasses, kubernetes, secondServer, auditLog } = options;
   const restartable = options.ownCluster === true || featureGates.length > 0;
-  const target = env['E2E_TARGET'] || 'sandbox';
-  if (target === 'sandbox') return await startSandbox({ restartable, attributesClasses });
+  const target = options.target ?? (env['E2E_TARGET'] || 'sandbox');
+  if (target === 'sandbox') return await startSandbox({ restartable, attributesClasses, ...options.sandbox });
   if (target !== 'kubernetes') throw new Error(`E2E_TARGET is ${target}, neither sandbox nor kubernetes`);
   const kubeconfig = env['E2E_KUBECONFIG'] ?? '';
-  const isOwn = [attributesClasses, kubernetes, secondServer].some((option) => option !== undefined);
+  const isOwn = [options.target, attributesClasses, kubernetes, secondServer, auditLog].some(
+    (option) => option !== undefined,
+  );
   const ownCluster = restartable || isOwn || kubeconfig === '';
   return ownCluster ? await startKubernetes(options) : await attachToCluster(kubeconfig);
 }

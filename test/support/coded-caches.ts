@@ -6,7 +6,7 @@ import { Informer } from '../../src/kube/cache/informer.ts';
 import type { KubeObject } from '../../src/kube/kube-object.ts';
 import { messageDecoder } from '../../src/kube/protobuf/message-decoder.ts';
 import { provisionInformers, withoutManagedFields } from '../../src/provision/cache/informers.ts';
-import { noReflectorMetrics } from '../integration/capacity/no-metrics.ts';
+import { noReflectorMetrics } from './no-metrics.ts';
 import { codedDriver, type CodedKind } from './coded-objects.ts';
 import type { CodingTransport } from './fakes/coding-transport.ts';
 

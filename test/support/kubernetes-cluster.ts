@@ -28,6 +28,7 @@ import { startBalancer } from './tcp-balancer.ts';
 const rbacFiles = ['base', 'components/secrets'].map((folder) =>
   join(import.meta.dirname, '../../deploy', folder, 'rbac.yaml'),
 );
+const unthrottled = ['--kube-api-qps=2000', '--kube-api-burst=2000'];
 const sidecarAccount: ServiceAccountName = { namespace: 'default', name: 'csi-provisioner' };
 
 /** Starts a real control plane of its own and grants the sidecar its rights. */
@@ -37,7 +38,7 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
   const plane = await startControlPlane({
     binDir,
     extraArgs: await planeFlags(binDir, options),
-    auditLog: secondServer !== undefined,
+    auditLog: options.auditLog === true || secondServer !== undefined,
   });
   try {
     const serverPair = secondServer && (await addServer(plane, secondServer));
@@ -46,6 +47,8 @@ export async function startKubernetes(options: ClusterOptions = {}): Promise<Clu
     return {
       ...cluster,
       ...(serverPair && { serverPair }),
+      etcdUrl: plane.etcdUrl,
+      ...(plane.auditLogFile !== undefined && { requests: () => readAuditLog(plane.auditLogFile ?? '') }),
       apiServer: {
         kill: () => plane.killApiServer(),
         standStill: () => plane.signalApiServer('SIGSTOP'),
@@ -108,9 +111,9 @@ async function planeFlags(
       ...gateFlags,
       ...(attributesClasses === undefined ? [] : [`--runtime-config=${served.join(',')}`]),
     ],
-    // By default it makes 20 requests a second, and so would set the pace of every test with many claims.
-    'kube-controller-manager': ['--kube-api-qps=500', '--kube-api-burst=1000', ...gateFlags],
-    'kube-scheduler': gateFlags,
+    // By default the controller manager makes 20 requests a second, and so would set the pace of everything with many claims.
+    'kube-controller-manager': [...unthrottled, ...gateFlags],
+    'kube-scheduler': [...unthrottled, ...gateFlags],
   };
 }
 

@@ -14,6 +14,15 @@ const sources = {
 
 type Program = keyof typeof sources;
 
+/** As `npm run build` makes it. */
+export const bundle = path.join(root, 'dist/csi-provisioner.js');
+
+/** Node.js with the flags of the image's entry point. */
+export const imageNode = `${process.execPath} --disable-sigusr1 --max-old-space-size-percentage=70 --max-semi-space-size=4`;
+
+/** The command of the bundle as the image runs it. */
+export const bundled = `${imageNode} ${bundle}`;
+
 /** The source that starts a program. */
 export function programSource(name: Program): string {
   return path.join(root, sources[name]);

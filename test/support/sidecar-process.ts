@@ -12,7 +12,7 @@ export interface SidecarProcessOptions {
   namespace: string;
   flags?: readonly string[];
   /** Further environment. */
-  environment?: Record<string, string> | undefined;
+  environment?: Record<string, string | undefined> | undefined;
   /** What the process takes for the name of its machine, and so for itself in an election; see `fakeHostName`. */
   hostName?: string | undefined;
   /** Another program in its place, as `E2E_SIDECAR`. */
@@ -20,15 +20,23 @@ export interface SidecarProcessOptions {
 }
 
 /**
- * Starts the program under test. `E2E_SIDECAR` names another one to test in its place, such as a bundle
+ * The words that start the program under test. `E2E_SIDECAR` names another one to test in its place, such as a bundle
  * (`node dist/...`) or another implementation; its words are separated by blanks.
  */
+export function sidecarCommand(named = process.env['E2E_SIDECAR']): string[] {
+  return named?.split(' ').filter((word) => word !== '') ?? [process.execPath, program];
+}
+
+/** Starts the program under test. */
 export async function startSidecar(options: SidecarProcessOptions): Promise<StartedProcess> {
   const { csiAddress, kubeconfig, namespace, flags = [], environment, hostName } = options;
-  const named = options.program ?? process.env['E2E_SIDECAR'];
-  const [command = process.execPath, ...words] = named?.split(' ') ?? [process.execPath, program];
-  const line = [command, ...words, `--csi-address=${csiAddress}`, `--kubeconfig=${kubeconfig}`, ...flags];
-  const [first = command, ...rest] = hostName === undefined ? line : [...fakeHostName(hostName), ...line];
+  const line = [
+    ...sidecarCommand(options.program),
+    `--csi-address=${csiAddress}`,
+    `--kubeconfig=${kubeconfig}`,
+    ...flags,
+  ];
+  const [first = '', ...rest] = hostName === undefined ? line : [...fakeHostName(hostName), ...line];
   return await startProcess({
     program: first,
     args: rest,

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 /** One address in front of several servers on loopback, as a load balancer of TCP connections has it. */
 export interface TcpBalancer extends AsyncDisposable {
@@ -18,8 +19,15 @@ export interface TcpBalancer extends AsyncDisposable {
   closeConnections(): void;
 }
 
-/** Starts a balancer that gives each new connection to the next server, whose ports these are. */
-export async function startBalancer(ports: readonly number[]): Promise<TcpBalancer> {
+/**
+ * Starts a balancer that gives each new connection to the next server, whose ports these are.
+ *
+ * @param options.delayMs - how much later arrives what either side sends, in milliseconds. Default 0.
+ */
+export async function startBalancer(
+  ports: readonly number[],
+  { delayMs = 0 }: { delayMs?: number } = {},
+): Promise<TcpBalancer> {
   const open = new Set<Socket>();
   const accepted = ports.map(() => 0);
   let serial = 0;
@@ -35,10 +43,13 @@ export async function startBalancer(ports: readonly number[]): Promise<TcpBalanc
       socket.on('error', () => undefined); // `close` follows
       socket.on('close', () => {
         open.delete(socket);
-        for (const each of pair) each.destroy();
+        const end = (): void => pair.forEach((each) => each.destroy());
+        if (delayMs === 0) end();
+        else setTimeout(end, delayMs);
       });
     }
-    client.pipe(server).pipe(client);
+    if (delayMs === 0) client.pipe(server).pipe(client);
+    else client.pipe(late(delayMs)).pipe(server).pipe(late(delayMs)).pipe(client);
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -62,4 +73,15 @@ export async function startBalancer(ports: readonly number[]): Promise<TcpBalanc
       await closed;
     },
   };
+}
+
+/** Timers of one duration fire in the order in which they were set, so bytes stay in order. */
+function late(delayMs: number): Transform {
+  return new Transform({
+    transform(chunk, _encoding, done) {
+      setTimeout(() => this.push(chunk), delayMs);
+      done();
+    },
+    flush: (done) => void setTimeout(done, delayMs),
+  });
 }

@@ -36,7 +36,7 @@ describe('the command line of a chaos run', () => {
   });
 
   test('refuses what is no number', () => {
-    assert.throws(() => parseOptions(['--kills=0']), /--kills: "0" is no whole number above 0/);
+    assert.throws(() => parseOptions(['--kills=0']), /--kills: "0" is no whole number of at least 1/);
   });
 });
 

@@ -49,7 +49,55 @@ function repeatedNames(files: readonly string[]): string[][] {
   return [...byName.values()].filter(({ length }) => length > 1);
 }
 
+/** The code that ships; everything may import it. */
+const shipped = ['src', 'sandbox', 'provisioners'];
+
+/** What a folder may import besides the code that ships, `test` standing for all that has no row of its own. */
+const lower: Readonly<Record<string, readonly string[]>> = {
+  'test/support': ['test/support'],
+  scripts: ['scripts', 'test/support'],
+  bench: ['bench', 'scripts', 'test/support'],
+  'test/tools': ['test', 'scripts', 'bench'],
+  test: ['test'],
+};
+
+/** Imports that lead upwards, as `a.ts imports b.ts`. */
+function upward(imports: Imports): string[] {
+  const isIn = (file: string, folder: string): boolean => file.startsWith(`${folder}/`);
+  return [...imports].flatMap(([file, imported]) => {
+    const [, allowed = []] = Object.entries(lower).find(([folder]) => isIn(file, folder)) ?? [];
+    return imported
+      .filter((name) => name.endsWith('.ts') && ![...shipped, ...allowed].some((folder) => isIn(name, folder)))
+      .map((name) => `${file} imports ${name}`);
+  });
+}
+
 describe('imports', () => {
+  test('of tests, scripts and benchmarks lead downwards: tests, benchmarks, scripts, test/support, the code that ships', async () => {
+    const files = (await Promise.all(['test', 'scripts', 'bench'].map(sourcesIn))).flat();
+    const texts = await Promise.all(files.map((file) => readFile(path.join(root, file), 'utf8')));
+    const imports = new Map(files.map((file, index) => [file, importsOf(file, texts[index]!)]));
+    assert.deepEqual(upward(imports), []);
+  });
+
+  test('that lead upwards are found', () => {
+    const imports = new Map([
+      ['test/support/a.ts', ['src/a.ts', 'test/support/b.ts', 'scripts/a.ts', 'test/e2e/a.ts']],
+      ['scripts/a.ts', ['test/support/a.ts', 'bench/a.ts', 'test/tools/a.test.ts']],
+      ['bench/a.ts', ['scripts/a.ts', 'test/e2e/a.ts']],
+      ['test/tools/a.test.ts', ['scripts/a.ts', 'bench/a.ts', 'test/integration/a.ts']],
+      ['test/e2e/a.ts', ['test/support/a.ts', 'bench/a.ts']],
+    ]);
+    assert.deepEqual(upward(imports), [
+      'test/support/a.ts imports scripts/a.ts',
+      'test/support/a.ts imports test/e2e/a.ts',
+      'scripts/a.ts imports bench/a.ts',
+      'scripts/a.ts imports test/tools/a.test.ts',
+      'bench/a.ts imports test/e2e/a.ts',
+      'test/e2e/a.ts imports bench/a.ts',
+    ]);
+  });
+
   for (const folder of ['src', 'sandbox', 'provisioners']) {
     test(`form no circle in ${folder}`, async () => {
       const imports = new Map<string, string[]>();

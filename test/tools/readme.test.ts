@@ -7,7 +7,7 @@ import { loadYaml, type V1Deployment } from '@kubernetes/client-node';
 import { withSection } from '../../scripts/marked-section.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { flagTableMarkdown } from '../../scripts/flags-markdown.ts';
-import { findFlag } from '../../src/cli/flags.ts';
+import { findFlag, flagList } from '../../src/cli/flags.ts';
 import { anchorsOf } from '../support/markdown-anchors.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -109,6 +109,23 @@ test('docs/flags.md has the flags as src/cli/flags.ts says them', () => {
   const present = read('docs/flags.md');
   assert.equal(present, withSection(present, 'flags', flagTableMarkdown()), 'run: npm run docs');
   assert.ok(present.includes('| `--csi-address` |'));
+});
+
+test('the table of flags has one row of three cells for every flag', () => {
+  const rows = flagTableMarkdown()
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
+  assert.equal(rows.length, flagList.length);
+  for (const row of rows) assert.equal(row.replaceAll('\\|', '').split('|').length, 5, row);
+});
+
+test('the table of flags shows defaults', () => {
+  const markdown = flagTableMarkdown();
+  assert.match(markdown, /^\| `--timeout` \| `10s` \| /m);
+  assert.match(markdown, /^\| `-v`, `--v` \| `0` \| /m);
+  assert.match(markdown, /^\| `--kube-api-qps` \| no limit \| /m);
+  assert.match(markdown, /^\| `--automaxprocs` \| `false` \| .* Accepted without effect\. \|$/m);
+  assert.match(markdown, /^\| `--metrics-address` \| .* Deprecated: use --http-endpoint\. \|$/m);
 });
 
 test('every page of docs/ is linked from README.md', () => {

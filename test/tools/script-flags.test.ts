@@ -75,7 +75,7 @@ describe('a script with flags', { concurrency: 2 }, () => {
     [
       'scripts/chaos.ts',
       ['--kills', 'many'],
-      /--kills: "many" is no whole number above 0\. See npm run chaos -- --help/,
+      /--kills: "many" is no whole number of at least 1\. See npm run chaos -- --help/,
     ],
   ];
   for (const [script, args, message] of refused) {

@@ -7,7 +7,7 @@ import { status } from '@grpc/grpc-js';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
-import { Program } from '../csi/program.ts';
+import { Program } from '../../support/program.ts';
 import { freePort } from '../provision/free-port.ts';
 import { recordOf, uidOf } from '../provision/intent-journal/rig.ts';
 import { AuditRig, driverName, type RigOptions } from './rig.ts';

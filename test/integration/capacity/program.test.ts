@@ -16,8 +16,8 @@ import type { SandboxClient, SandboxObject, SandboxOwner } from '../../../sandbo
 import type { FaultRule } from '../../../sandbox/api/faults.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { Bulletin } from '../provision/bulletin.ts';
-import { Program } from '../csi/program.ts';
+import { Bulletin } from '../../support/bulletin.ts';
+import { Program } from '../../support/program.ts';
 import { csi, refs, zone } from './rig.ts';
 
 const pods = { group: '', version: 'v1', plural: 'pods' };

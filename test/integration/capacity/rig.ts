@@ -21,7 +21,7 @@ import { Informer } from '../../../src/kube/cache/informer.ts';
 import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import type { KubeObject, OwnerReference } from '../../../src/kube/kube-object.ts';
-import { noReflectorMetrics } from './no-metrics.ts';
+import { noReflectorMetrics } from '../../support/no-metrics.ts';
 import { TokenBucket } from '../../../src/kube/client/token-bucket.ts';
 import { Transport } from '../../../src/kube/client/transport.ts';
 import type { WorkQueueMetrics } from '../../../src/kube/queue/work-queue.ts';
@@ -32,7 +32,7 @@ import type { LoggedRequest } from '../../../sandbox/api/request-log.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { RecordingDriver, type RecordedCall } from '../../support/fakes/recording-driver.ts';
-import { Bulletin } from '../provision/bulletin.ts';
+import { Bulletin } from '../../support/bulletin.ts';
 
 export const csi = loadCsi();
 export const zone = 'ex.com/zone';

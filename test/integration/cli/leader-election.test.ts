@@ -11,9 +11,9 @@ import type { CoreV1Event } from '@kubernetes/client-node';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Lease, LeaseRecord } from '../../../src/kube/election/lease-record.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { Program } from '../csi/program.ts';
+import { Program } from '../../support/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
-import { Bulletin } from '../provision/bulletin.ts';
+import { Bulletin } from '../../support/bulletin.ts';
 import { freePort } from '../provision/free-port.ts';
 import { type SentRequest, Wire } from '../provision/wire.ts';
 

@@ -10,7 +10,7 @@ import { shutdownTimes } from '../../../src/run/shutdown.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { Program } from '../csi/program.ts';
+import { Program } from '../../support/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 
 const times = shutdownTimes(10_000);

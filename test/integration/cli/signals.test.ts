@@ -10,7 +10,7 @@ import { shutdownTimes } from '../../../src/run/shutdown.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { ScriptedServer } from '../../support/fakes/scripted-server.ts';
-import { Program } from '../csi/program.ts';
+import { Program } from '../../support/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { mainFile } from './program-run.ts';
 import { startSidecar } from './sidecar-process.ts';

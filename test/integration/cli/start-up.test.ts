@@ -8,7 +8,7 @@ import { status } from '@grpc/grpc-js';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Answer, DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { Program } from '../csi/program.ts';
+import { Program } from '../../support/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { freePort } from '../provision/free-port.ts';
 import { Wire } from '../provision/wire.ts';

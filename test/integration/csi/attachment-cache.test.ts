@@ -5,7 +5,7 @@ import { silentLogger } from '../../../src/base/logger.ts';
 import { attachmentInformer, attachmentsByVolume, volumeAttachments } from '../../../src/csi/attachments.ts';
 import { objectKey, resourcePath } from '../../../src/kube/kube-object.ts';
 import { encodeList, encodeMessage } from '../../support/protobuf-encoding.ts';
-import { noReflectorMetrics } from '../capacity/no-metrics.ts';
+import { noReflectorMetrics } from '../../support/no-metrics.ts';
 import { Rig } from '../kube/rig.ts';
 
 const metadata = {

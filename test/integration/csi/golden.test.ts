@@ -9,9 +9,9 @@ import { describe, test } from 'node:test';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { Bulletin } from '../provision/bulletin.ts';
+import { Bulletin } from '../../support/bulletin.ts';
 import { type SentRequest, Wire } from '../provision/wire.ts';
-import { Program } from './program.ts';
+import { Program } from '../../support/program.ts';
 import { StoredCluster } from './stored-cluster.ts';
 
 interface GoldenCase {

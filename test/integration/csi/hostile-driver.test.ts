@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { encoded } from './encoded-answers.ts';
 import { answers, behave, greetings, HostileScene, storageClass, unimplemented } from './hostile-scene.ts';
-import { Program } from './program.ts';
+import { Program } from '../../support/program.ts';
 import { answerWith, type RawHandler, RawGrpcServer } from './raw-grpc-server.ts';
 import { StoredCluster } from './stored-cluster.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import { type StartedProcess, startProcess } from '../../support/started-process.ts';
-import { Bulletin } from '../provision/bulletin.ts';
+import { Bulletin } from '../../support/bulletin.ts';
 import { createdVolume, encoded, startAnswers } from './encoded-answers.ts';
 import { answerWith, type RawCall, type RawHandler, RawGrpcServer } from './raw-grpc-server.ts';
 import { driverName, resource } from './scene.ts';

@@ -6,8 +6,8 @@ import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import type { ApiServer, ApiServerOptions } from '../../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { Bulletin } from '../provision/bulletin.ts';
-import { Program } from './program.ts';
+import { Bulletin } from '../../support/bulletin.ts';
+import { Program } from '../../support/program.ts';
 import { StoredCluster } from './stored-cluster.ts';
 
 export const csi = loadCsi();

@@ -14,7 +14,7 @@ import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-serve
 import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultRule, InjectedFault } from '../../../sandbox/api/faults.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
-import { Bulletin } from './bulletin.ts';
+import { Bulletin } from '../../support/bulletin.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { RecordedLimiter } from './recorded-limiter.ts';
 import { RecordedMetrics } from './recorded-metrics.ts';

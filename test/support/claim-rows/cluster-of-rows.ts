@@ -14,7 +14,7 @@ import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import { Transport } from '../../../src/kube/client/transport.ts';
 import { Credentials } from '../../../src/kube/credentials/credentials.ts';
 import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
-import { readerKubeconfig, readerName, whyHere } from '../../e2e/why-command.ts';
+import { readerKubeconfig, readerName, whyHere } from '../why-command.ts';
 import {
   referenceGrantKind,
   volumeSnapshotClassKind,

@@ -12,7 +12,7 @@ export interface Report {
 
 const [socketPath = '', apiUrl = '', ...flags] = process.argv.slice(2);
 const entered = new EnteredFiles();
-const { Program } = await import('../../integration/csi/program.ts'); // and with it all sources
+const { Program } = await import('../program.ts'); // and with it all sources
 const program = new Program({ socketPath, apiUrl, flags, environment: process.env, clock: new ManualClock() });
 
 process.on('message', (request) => {

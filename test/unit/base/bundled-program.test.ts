@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
-import { bundled } from '../../../bench/bench-cluster.ts';
+import { bundled } from '../../support/program-file.ts';
 import { BundledProgram, compiledCodeFile } from '../../../src/base/bundled-program.ts';
 
 const source = `

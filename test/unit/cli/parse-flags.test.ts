@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { flagTableMarkdown } from '../../../scripts/flags-markdown.ts';
 import { flagGroups, flagList, type FlagName, type FlagValues } from '../../../src/cli/flags.ts';
 import { helpText, parseFlags } from '../../../src/cli/parse-flags.ts';
 import { ExitError } from '../../../src/run/exit.ts';
@@ -317,23 +316,5 @@ describe('the help', () => {
   test('GA gates are not shown', () => {
     assert.doesNotMatch(help, /VolumeAttributesClass/);
     assert.match(help, /CrossNamespaceVolumeDataSource/);
-  });
-});
-
-describe('flagTableMarkdown', () => {
-  const markdown = flagTableMarkdown();
-
-  test('has one row of three cells for every flag', () => {
-    const rows = markdown.split('\n').filter((line) => line.startsWith('| `'));
-    assert.equal(rows.length, flagList.length);
-    for (const row of rows) assert.equal(row.replaceAll('\\|', '').split('|').length, 5, row);
-  });
-
-  test('shows defaults', () => {
-    assert.match(markdown, /^\| `--timeout` \| `10s` \| /m);
-    assert.match(markdown, /^\| `-v`, `--v` \| `0` \| /m);
-    assert.match(markdown, /^\| `--kube-api-qps` \| no limit \| /m);
-    assert.match(markdown, /^\| `--automaxprocs` \| `false` \| .* Accepted without effect\. \|$/m);
-    assert.match(markdown, /^\| `--metrics-address` \| .* Deprecated: use --http-endpoint\. \|$/m);
   });
 });

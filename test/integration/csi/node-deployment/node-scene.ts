@@ -5,9 +5,9 @@ import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../../sand
 import type { FaultRule } from '../../../../sandbox/api/faults.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type RecordedCall, RecordingDriver } from '../../../support/fakes/recording-driver.ts';
-import { Bulletin } from '../../provision/bulletin.ts';
+import { Bulletin } from '../../../support/bulletin.ts';
 import { type SentRequest, Wire } from '../../provision/wire.ts';
-import { Program } from '../program.ts';
+import { Program } from '../../../support/program.ts';
 
 const csi = loadCsi();
 export const driverName = 'd.example.com';

@@ -6,7 +6,7 @@ import { DriverFailure, RecordingDriver } from '../../../support/fakes/recording
 import { topologyCases, type TopologyCase } from '../../../support/topology-cases.ts';
 import { labels, type SampleNode, terms } from '../../../support/topology-clusters.ts';
 import { Wire } from '../../provision/wire.ts';
-import { Program } from '../program.ts';
+import { Program } from '../../../support/program.ts';
 import { freePorts } from '../../../support/control-plane/free-ports.ts';
 import { csi, type SceneOptions } from '../scene.ts';
 import {

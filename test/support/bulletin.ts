@@ -1,4 +1,4 @@
-import { patienceMs } from '../../support/patience.ts';
+import { patienceMs } from './patience.ts';
 
 /** Not everything is reported, such as the length of a queue; in milliseconds. */
 const lookEveryMs = 20;

@@ -3,7 +3,7 @@ import { loadCsi } from '../../src/csi/csi-proto.ts';
 import type { ControllerClient } from '../../src/csi/generated/csi/v1/Controller.ts';
 import type { CreateSnapshotResponse__Output } from '../../src/csi/generated/csi/v1/CreateSnapshotResponse.ts';
 import type { CreateVolumeResponse__Output } from '../../src/csi/generated/csi/v1/CreateVolumeResponse.ts';
-import { grpcService } from '../support/grpc-service.ts';
+import { grpcService } from './grpc-service.ts';
 
 /** Calls that a test makes to the driver, past the sidecar: what a snapshotter or an administrator would do. */
 export interface DriverClient extends Disposable {

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { explainWhy } from '../../src/cli/why.ts';
 import type { Cause } from '../../src/explain/causes/cause.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
-import type { Cluster } from '../support/cluster.ts';
-import { patienceMs } from '../support/patience.ts';
-import type { Scene } from '../support/scene.ts';
-import { programFile } from '../support/program-file.ts';
+import type { Cluster } from './cluster.ts';
+import { patienceMs } from './patience.ts';
+import type { Scene } from './scene.ts';
+import { sidecarCommand } from './sidecar-process.ts';
 
 const root = join(import.meta.dirname, '../..');
 const exitCodes: Readonly<Record<string, number>> = { bound: 0, waiting: 1, stuck: 2, unknown: 3 };
@@ -41,8 +41,7 @@ export async function readerKubeconfig(cluster: Cluster, id: string): Promise<st
 
 /** Runs the program, or the one that `E2E_SIDECAR` names. */
 export async function why(kubeconfig: string, object: string): Promise<Explanation> {
-  const words = process.env['E2E_SIDECAR']?.split(' ') ?? [process.execPath, programFile('csi-provisioner')];
-  const [program, ...args] = [...words, 'why', object, '-o', 'json', `--kubeconfig=${kubeconfig}`];
+  const [program, ...args] = [...sidecarCommand(), 'why', object, '-o', 'json', `--kubeconfig=${kubeconfig}`];
   const { code, stdout, stderr } = await new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
     execFile(program, args, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
   });

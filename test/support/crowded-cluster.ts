@@ -1,13 +1,13 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 /** A real control plane full of claims in use, with a few among them for `why` to explain. */
 import { V1MicroTime } from '@kubernetes/client-node';
-import { readerKubeconfig } from '../test/e2e/why-command.ts';
-import { connectAdmin, type Admin } from '../test/support/admin.ts';
-import { type AuditEvent, readAuditLog } from '../test/support/control-plane/audit-log.ts';
-import { type ControlPlane, startControlPlane } from '../test/support/control-plane/control-plane.ts';
-import { findPrograms } from '../test/support/control-plane/programs.ts';
-import { installKinds, referenceGrantKind } from '../test/support/custom-kinds.ts';
-import { attachToCluster } from '../test/support/kubernetes-cluster.ts';
+import { readerKubeconfig } from './why-command.ts';
+import { connectAdmin, type Admin } from './admin.ts';
+import { type AuditEvent, readAuditLog } from './control-plane/audit-log.ts';
+import { type ControlPlane, startControlPlane } from './control-plane/control-plane.ts';
+import { findPrograms } from './control-plane/programs.ts';
+import { installKinds, referenceGrantKind } from './custom-kinds.ts';
+import { attachToCluster } from './kubernetes-cluster.ts';
 import { boundPair } from './bound-pair.ts';
 import { putObjects, type StoredObject } from './etcd-objects.ts';
 

@@ -1,6 +1,9 @@
 import { parseArgs } from 'node:util';
 import path from 'node:path';
+import type { ClusterTarget } from '../../test/support/cluster.ts';
 import { goHelp } from '../../test/support/go-sidecar/go-sidecar.ts';
+import { imageNode, programSource } from '../../test/support/program-file.ts';
+import { described, oneOf, wholeNumber } from './command-line.ts';
 
 /** What runs between the kill and the start of the successor, and how that becomes the one that works. */
 export const modes = {
@@ -26,7 +29,7 @@ export interface KeptOptions {
   timeoutMs: number;
   /** Pause before each round, in milliseconds: what the caches know of PersistentVolumes grows old. */
   quietMs: number;
-  cluster: 'sandbox' | 'kubernetes';
+  cluster: ClusterTarget;
   /** Where logs are kept. */
   logFolder: string | undefined;
 }
@@ -51,13 +54,7 @@ deleted, or if a record is never decided.
   --logs DIR           keeps the logs of all processes there
 
 modes:
-${Object.entries(modes)
-  .map(([name, what]) => `  ${name.padEnd(20)} ${what}\n`)
-  .join('')}`;
-
-/** As the image's entry point, see bench/bench-cluster.ts. */
-const node = `${process.execPath} --disable-sigusr1 --max-old-space-size-percentage=70 --max-semi-space-size=4`;
-const sources = path.join(import.meta.dirname, '../../src/main.ts');
+${described(modes)}`;
 
 /** Reads the command line. @throws {Error} with one line for anything that cannot be run. */
 export function parseOptions(argv: readonly string[]): KeptOptions | 'help' {
@@ -87,23 +84,11 @@ export function parseOptions(argv: readonly string[]): KeptOptions | 'help' {
     records: wholeNumber('--records', values.records),
     claims: wholeNumber('--claims', values.claims),
     mode,
-    sidecar: values.sidecar ?? `${node} ${path.resolve(values.bundle ?? sources)}`,
+    sidecar: values.sidecar ?? `${imageNode} ${path.resolve(values.bundle ?? programSource('csi-provisioner'))}`,
     other: values.other,
     timeoutMs: wholeNumber('--timeout', values.timeout) * 1000,
     quietMs: wholeNumber('--quiet', values.quiet, 0) * 1000,
     cluster: oneOf('--cluster', values.cluster, ['sandbox', 'kubernetes']),
     logFolder: values.logs,
   };
-}
-
-function oneOf<T extends string>(flag: string, text: string, accepted: readonly T[]): T {
-  const found = accepted.find((each) => each === text);
-  if (found === undefined) throw new Error(`${flag}: ${JSON.stringify(text)} is not one of ${accepted.join(', ')}`);
-  return found;
-}
-
-function wholeNumber(flag: string, text: string, least = 1): number {
-  const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-  if (!(number >= least)) throw new Error(`${flag}: ${JSON.stringify(text)} is no whole number of at least ${least}`);
-  return number;
 }

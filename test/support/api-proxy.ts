@@ -8,24 +8,34 @@ import {
 } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 
 /** A request of a sidecar. */
 export interface ProxiedRequest {
   method: string;
+  /** Path and query. */
+  url: string;
   /** Without the query. */
   path: string;
   query: URLSearchParams;
 }
 
-/** What happens to a request: it passes, gets no response, or is refused with this code and reason. */
-export type Decision = 'pass' | 'hold' | { code: number; reason: string };
+/** What happens to a request: it passes, gets no response, is refused with this code and reason, or is changed on the way. */
+export type Decision = 'pass' | 'hold' | { code: number; reason: string } | Change;
+
+export interface Change {
+  /** Gets the body of the request, and returns what is sent in its place. */
+  request?: (body: string) => string;
+  /** The same for the response, whose code this is from now on. */
+  response?: { code: number; body: (body: string) => string };
+}
 
 /** An API server and the credentials for it. */
 export interface ApiOrigin {
   url: string;
   /** PEM. */
-  ca: string | undefined;
-  token: string | undefined;
+  ca?: string | undefined;
+  token?: string | undefined;
 }
 
 /**
@@ -34,6 +44,8 @@ export interface ApiOrigin {
  */
 export class ApiProxy implements AsyncDisposable {
   readonly url: string;
+  /** What has come so far, oldest first. */
+  readonly requests: ProxiedRequest[] = [];
   /** May be replaced at any time; it decides about the requests that come from then on. */
   decide: (request: ProxiedRequest) => Decision = () => 'pass';
   /** The number of requests that get no response. */
@@ -52,7 +64,7 @@ export class ApiProxy implements AsyncDisposable {
   }
 
   static async start(origin: ApiOrigin): Promise<ApiProxy> {
-    const server = createServer({ keepAliveTimeout: 0 });
+    const server = createServer({ keepAliveTimeout: 0 }); // a connection stays while its process is stopped
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const proxy = new ApiProxy(server, origin);
@@ -79,24 +91,30 @@ export class ApiProxy implements AsyncDisposable {
   }
 
   #handle(incoming: IncomingMessage, client: ServerResponse): void {
-    const { pathname: path, searchParams: query } = new URL(incoming.url ?? '', this.url);
-    const decision = this.decide({ method: incoming.method ?? '', path, query });
-    if (decision === 'pass') this.#forward(incoming, client, isWatch(query) ? path : undefined);
-    else if (decision === 'hold') this.held++;
-    else refuse(client, decision);
+    const { method = '', url = '' } = incoming;
+    const { pathname: path, searchParams: query } = new URL(url, this.url);
+    const request = { method, url, path, query };
+    this.requests.push(request);
+    const decision = this.decide(request);
+    if (decision === 'hold') this.held++;
+    else if (decision === 'pass') this.#forward(incoming, client, {}, isWatch(query) ? path : undefined);
+    else if ('code' in decision) refuse(client, decision);
+    else this.#forward(incoming, client, decision);
   }
 
-  #forward(incoming: IncomingMessage, client: ServerResponse, watched: string | undefined): void {
-    const { method, url: path, headers } = incoming;
+  #forward(incoming: IncomingMessage, client: ServerResponse, change: Change, watched?: string): void {
+    const { method, url: path } = incoming;
     const { protocol, hostname, port } = new URL(this.#origin.url);
-    const { token } = this.#origin;
-    const withToken = token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` };
-    const target = { hostname, port, method, path, headers: withToken };
+    const target = { hostname, port, method, path, headers: this.#headers(incoming, change) };
     const outgoing =
       protocol === 'https:'
         ? httpsRequest({ ...target, agent: this.#agent })
         : httpRequest({ ...target, agent: false });
     outgoing.on('response', (response) => {
+      if (change.response !== undefined) {
+        void changed(response, change.response, client);
+        return;
+      }
       client.writeHead(response.statusCode ?? 500, response.headers);
       client.flushHeaders();
       response.pipe(client);
@@ -107,7 +125,19 @@ export class ApiProxy implements AsyncDisposable {
       this.#watches.delete(client);
       outgoing.destroy();
     });
-    incoming.pipe(outgoing);
+    const { request } = change;
+    if (request === undefined) incoming.pipe(outgoing);
+    else void text(incoming).then((body) => outgoing.end(request(body)));
+  }
+
+  #headers({ headers }: IncomingMessage, { request, response }: Change): IncomingMessage['headers'] {
+    const { token } = this.#origin;
+    return {
+      ...headers,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(request !== undefined && { 'content-length': undefined }),
+      ...(response !== undefined && { 'accept-encoding': 'identity' }),
+    };
   }
 }
 
@@ -118,4 +148,13 @@ export function isWatch(query: URLSearchParams): boolean {
 function refuse(client: ServerResponse, { code, reason }: { code: number; reason: string }): void {
   const body = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: `refused: ${reason}`, reason, code };
   client.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+async function changed(
+  response: IncomingMessage,
+  { code, body }: NonNullable<Change['response']>,
+  client: ServerResponse,
+): Promise<void> {
+  const sent = body(await text(response));
+  client.writeHead(code, { 'content-type': response.headers['content-type'] ?? 'application/json' }).end(sent);
 }

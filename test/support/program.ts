@@ -1,13 +1,13 @@
 /** The whole sidecar in this process, put together by the program's own wiring from a command line. */
 import { EventEmitter } from 'node:events';
-import { type Clock, systemClock } from '../../../src/base/clock.ts';
-import { parseCommandLine, reportExit } from '../../../src/cli/command-line.ts';
-import type { Environment } from '../../../src/cli/config.ts';
-import { createLogger } from '../../../src/cli/logging.ts';
-import { ExitError } from '../../../src/run/exit.ts';
-import { runSidecar } from '../../../src/cli/run.ts';
-import { listenForShutdown, type Shutdown } from '../../../src/run/shutdown.ts';
-import { Bulletin } from '../provision/bulletin.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { parseCommandLine, reportExit } from '../../src/cli/command-line.ts';
+import type { Environment } from '../../src/cli/config.ts';
+import { createLogger } from '../../src/cli/logging.ts';
+import { ExitError } from '../../src/run/exit.ts';
+import { runSidecar } from '../../src/cli/run.ts';
+import { listenForShutdown, type Shutdown } from '../../src/run/shutdown.ts';
+import { Bulletin } from './bulletin.ts';
 
 export interface ProgramOptions {
   socketPath: string;

@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import type { V1PodSpec } from '@kubernetes/client-node';
-import { ifFound } from '../support/admin.ts';
-import type { Scene } from '../support/scene.ts';
+import { ifFound } from './admin.ts';
+import type { Scene } from './scene.ts';
 
 /** What pods and nodes need of a scene. */
 export type PodScene = Pick<Scene, 'admin' | 'namespace' | 'eventually'> & { driver: { driverName: string } };
