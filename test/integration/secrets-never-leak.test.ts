@@ -5,13 +5,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxClient, SandboxObject } from '../../sandbox/api/client.ts';
+import { ApiProxy } from '../support/api-proxy.ts';
 import { freePorts } from '../support/control-plane/free-ports.ts';
 import { startDriver, type DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
@@ -44,50 +43,11 @@ function formsOf(mark: string): string[] {
 
 const holds = (text: string, mark: string): boolean => formsOf(mark).some((form) => text.includes(form));
 
-/** Passes everything on to the API server; what it answers for one Secret may be spoiled on the way. */
-class SpoilingProxy implements AsyncDisposable {
-  /** Names of Secrets that arrive as something that is not JSON, or as the text of an error. */
-  readonly spoiled = new Map<string, 'no JSON' | 'an error'>();
-  readonly #server;
-  readonly #target: string;
-
-  constructor(target: string) {
-    this.#target = target;
-    this.#server = createServer((request, response) => this.#pass(request, response));
-  }
-
-  async start(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  #pass(request: IncomingMessage, response: ServerResponse): void {
-    const { 'accept-encoding': _, ...headers } = request.headers;
-    const options = { method: request.method, headers };
-    const onward = forward(new URL(request.url ?? '', this.#target), options, (answer) => {
-      const spoil = this.spoiled.get(/\/secrets\/([^/?]+)/.exec(request.url ?? '')?.[1] ?? '');
-      if (spoil === undefined) {
-        response.writeHead(answer.statusCode ?? 500, answer.headers);
-        answer.pipe(response);
-        return;
-      }
-      let text = '';
-      answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      answer.on('end', () => {
-        response.writeHead(spoil === 'an error' ? 500 : 200, { 'content-type': 'application/json' });
-        // The parser complains about the first character of the value and quotes what follows.
-        response.end(text.replace('"password":"', '"password":'));
-      });
-    });
-    onward.on('error', () => response.destroy());
-    response.on('close', () => onward.destroy());
-    request.pipe(onward);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
+/** A response for the Secret `broken-creds` arrives with this code, as something that is not JSON. */
+function spoiling(code: number): ApiProxy['decide'] {
+  // The parser complains about the first character of the value and quotes what follows.
+  const body = (text: string): string => text.replace('"password":"', '"password":');
+  return ({ path: requested }) => (requested.endsWith('/secrets/broken-creds') ? { response: { code, body } } : 'pass');
 }
 
 /** Everything that anybody could read, by place. */
@@ -133,7 +93,7 @@ class Story implements AsyncDisposable {
     for (const [place, resource] of Object.entries({ events, claims, volumes })) {
       api.subscribe(resource, ({ object }) => (this.places[place as keyof Places] += `${JSON.stringify(object)}\n`));
     }
-    const proxy = this.#opened.use(new SpoilingProxy(sandbox.url));
+    const proxy = this.#opened.use(await ApiProxy.start({ url: sandbox.url }));
     const driverName = 'leaks.example.com';
     const driver = await startDriver({ driverName, folder });
     this.#opened.defer(() => driver.stop());
@@ -141,7 +101,7 @@ class Story implements AsyncDisposable {
     const flags = [
       `--csi-address=${driver.address}`,
       `--kubeconfig=${kubeconfigPath}`,
-      `--master=${await proxy.start()}`,
+      `--master=${proxy.url}`,
       `--http-endpoint=127.0.0.1:${port}`,
       '--enable-pprof',
       '--status-page',
@@ -205,17 +165,17 @@ class Story implements AsyncDisposable {
     this.#addClaim('missing', className);
     await this.#told('missing', 'secrets "missing-creds" not found');
     await look('missing');
-    proxy.spoiled.set('broken-creds', 'no JSON');
+    proxy.decide = spoiling(200);
     this.#addClaim('broken', className);
     await this.#told(
       'broken',
       'error getting secret broken-creds in namespace default: get secrets: the response is not a JSON object',
     );
     await look('broken');
-    proxy.spoiled.set('broken-creds', 'an error');
+    proxy.decide = spoiling(500);
     await this.#told('broken', 'error getting secret broken-creds in namespace default: the server responded with 500');
     await look('broken');
-    proxy.spoiled.clear();
+    proxy.decide = () => 'pass';
     await this.#bound('broken');
 
     // Deletion: refused by the driver at first, with a Secret that cannot be read, and without one.
@@ -225,10 +185,10 @@ class Story implements AsyncDisposable {
     await this.#told(good, 'still busy');
     await this.#gone(good);
     const broken = this.#volumeOf('broken');
-    proxy.spoiled.set('broken-creds', 'no JSON');
+    proxy.decide = spoiling(200);
     this.#remove('broken');
     await this.#told(broken, 'secrets must have the key password');
-    proxy.spoiled.clear();
+    proxy.decide = () => 'pass';
     await this.#gone(broken);
     const failing = this.#volumeOf('failing');
     api.delete(secrets, { namespace: 'default', name: 'failing-creds' });

@@ -132,10 +132,11 @@ export class ApiProxy implements AsyncDisposable {
 
   #headers({ headers }: IncomingMessage, { request, response }: Change): IncomingMessage['headers'] {
     const { token } = this.#origin;
+    const { 'content-length': length, ...others } = headers;
     return {
-      ...headers,
+      ...others,
+      ...(request === undefined && length !== undefined && { 'content-length': length }),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(request !== undefined && { 'content-length': undefined }),
       ...(response !== undefined && { 'accept-encoding': 'identity' }),
     };
   }

@@ -7,9 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { storageProvisionerKey } from '../../../src/provision/objects.ts';
 import { maxStalenessMs } from '../../../src/provision/volume/deletion-holds.ts';
+import { ApiProxy, type ProxiedRequest } from '../../support/api-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { RecordingProxy, type ProxiedRequest } from '../../support/fakes/recording-proxy.ts';
 import { claimsRef, SandboxApi } from '../../support/sandbox-api.ts';
 import { canFakeHostName, startSidecar } from '../../support/sidecar-process.ts';
 import type { StartedProcess } from '../../support/started-process.ts';
@@ -43,7 +43,7 @@ const pauseMs = maxStalenessMs + 500;
 interface Actor {
   process: StartedProcess;
   driver: RecordingDriver;
-  proxy: RecordingProxy;
+  proxy: ApiProxy;
 }
 
 async function startDriver(): Promise<RecordingDriver> {
@@ -80,7 +80,7 @@ class Scene implements AsyncDisposable {
   /** @param options.stop - where it stops itself, as `STOP_AT`. */
   async startActor({ hostName, stop }: { hostName?: string; stop?: string } = {}): Promise<Actor> {
     const driver = this.#opened.use(await startDriver());
-    const proxy = this.#opened.use(await RecordingProxy.start(this.api.url));
+    const proxy = this.#opened.use(await ApiProxy.start({ url: this.api.url }));
     const process = await startSidecar({
       csiAddress: `unix://${driver.socketPath}`,
       kubeconfig: '',
