@@ -1,8 +1,8 @@
 /** `npm run try-driver`: see `npm run try-driver -- --help`. */
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
+import { logFile } from '../test/support/stage.ts';
 import { showing } from './terminal-progress.ts';
 import { checkTried } from './try-driver/check-tried.ts';
 import { differences, type Results } from './try-driver/compare.ts';
@@ -44,7 +44,7 @@ async function tell(
         driverCommand: command,
         target,
         at: (name) => (step = name),
-        keepLog: (title, text) => keepLog(logFolder, profile.name, title, text),
+        keepLog: logFile(logFolder, `${profile.name}.log`),
       }),
   );
   const { name, version, capabilities } = stage.info;
@@ -52,12 +52,6 @@ async function tell(
     `${candidate.name}: done, driver ${name} ${version || 'without version'}: ${[...capabilities].join(' ')}`,
   );
   return results;
-}
-
-function keepLog(folder: string | undefined, driver: string, title: string, text: string): void {
-  if (folder === undefined) return;
-  mkdirSync(folder, { recursive: true });
-  appendFileSync(path.join(folder, `${driver}.log`), `=== ${title}\n${text}\n`);
 }
 
 function writeDump(file: string, ours: Results, peer: Results): void {

@@ -15,6 +15,8 @@ export type FaultAction =
   | { readonly kind: 'code'; readonly code: CodeName }
   /** The driver gets the call, and the connection ends instead of its response. */
   | { readonly kind: 'cut' }
+  /** The driver's response comes once this is over; no flag says so. */
+  | { readonly kind: 'hold'; readonly until: Promise<unknown> }
   /** The driver gets the call, and is killed at once. */
   | { readonly kind: 'kill' };
 

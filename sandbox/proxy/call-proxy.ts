@@ -28,7 +28,7 @@ export interface CallProxyOptions {
   readonly driverSocket: string;
   /** Where the proxy listens. */
   readonly socketPath: string;
-  readonly faults: FaultSource;
+  readonly faults: Pick<FaultSource, 'take'>;
   /** Takes a line about each fault. */
   readonly report: (text: string) => void;
   /** Takes each call that has reached the driver, at its end. Default: nothing does. */
@@ -43,7 +43,9 @@ export interface ObservedCall {
   readonly request: Buffer | undefined;
   /** Of gRPC; 0 is OK. */
   readonly code: number;
-  /** The message that the caller got; undefined for none. */
+  /** Text of the error as it is sent, percent-encoded; empty for none. */
+  readonly text: string;
+  /** The message that the caller got, or is to get; undefined for none. */
   readonly response: Buffer | undefined;
 }
 
@@ -143,6 +145,7 @@ export class CallProxy implements AsyncDisposable {
         path: String(headers[HTTP2_HEADER_PATH]),
         request: messageOf(request?.()),
         code: Number(trailers['grpc-status'] ?? status.UNKNOWN),
+        text: String(trailers['grpc-message'] ?? ''),
         response: messageOf(response?.()),
       });
     };
@@ -155,9 +158,15 @@ export class CallProxy implements AsyncDisposable {
       if (answer['grpc-status'] !== undefined) trailers = answer; // a response that is an error alone
       if (fault?.kind === 'drop' || fault?.kind === 'kill') call.resume();
       else if (fault?.kind === 'cut') cut();
-      else if (fault?.kind === 'late') void unlessClosed(stream, fault.ms).then(respond);
-      else respond();
-      function respond(): void {
+      else if (fault?.kind === 'late') void unlessClosed(stream, fault.ms).then(() => respond());
+      else if (fault?.kind === 'hold') {
+        const body = (response = collected(call));
+        call.once('end', () => {
+          end(); // whoever holds it knows what is held
+          void fault.until.then(() => respond(body()));
+        });
+      } else respond();
+      function respond(held?: Buffer): void {
         if (stream.closed) return;
         const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
         stream.once('wantTrailers', () => {
@@ -166,6 +175,10 @@ export class CallProxy implements AsyncDisposable {
         });
         if (endStream) end();
         stream.respond(answer, { endStream, waitForTrailers: !endStream });
+        if (held !== undefined) {
+          if (!endStream) stream.end(held);
+          return;
+        }
         response = observe && collected(call);
         if (!endStream) call.pipe(stream);
       }
@@ -222,6 +235,8 @@ function described(fault: FaultAction): string {
       return `reaches the driver ${fault.ms} ms late`;
     case 'late':
       return `is answered ${fault.ms} ms late`;
+    case 'hold':
+      return 'reaches the driver, its response is held back';
     case 'code':
       return `fails with ${fault.code} and does not reach the driver`;
     case 'cut':

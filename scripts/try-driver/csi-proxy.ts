@@ -1,15 +1,9 @@
-/** Stands between a sidecar and a driver: passes every call on, keeps what was said, and can hold an answer back. */
-import { once } from 'node:events';
-import {
-  Server,
-  ServerCredentials,
-  status,
-  type sendUnaryData,
-  type ServerUnaryCall,
-  type ServiceError,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
-import { CsiClient, csiMethods, decoded, identity, type CsiMethod, type Message } from './csi-wire.ts';
+/** What is said between a sidecar and a driver, and calls of our own to the driver. */
+import { Client, credentials, type MethodDefinition, status, type ServiceError } from '@grpc/grpc-js';
+import { csiServices } from '../../sandbox/csi-services.ts';
+import { CallProxy, type ObservedCall } from '../../sandbox/proxy/call-proxy.ts';
+
+export type Message = Record<string, unknown>;
 
 /** One call that the sidecar has made. */
 export interface CsiCall {
@@ -32,86 +26,98 @@ export interface Held {
 interface Gate {
   method: string;
   reached: (call: CsiCall) => void;
-  open: Promise<undefined>;
+  until: Promise<unknown>;
+  /** Whether its call has come. */
+  taken: boolean;
 }
 
-type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+type Method = MethodDefinition<Message, Message>;
 
+const services = Object.values(csiServices()) as Record<string, Method>[];
+const methods = new Map(services.flatMap((service) => Object.values(service)).map((method) => [method.path, method]));
+
+/** Such as `CreateVolume`. */
+function nameOf(path: string): string {
+  return path.split('/').at(-1) ?? '';
+}
+
+/** Stands between a sidecar and a driver: keeps what was said, and can hold an answer back. */
 export class CsiProxy implements AsyncDisposable {
   /** Answered calls, oldest first. */
   readonly calls: CsiCall[] = [];
-  readonly #server = new Server();
-  readonly #driver: CsiClient;
   readonly #gates: Gate[] = [];
+  #proxy: CallProxy | undefined;
 
-  private constructor(driver: string) {
-    this.#driver = new CsiClient(driver);
-    const methods = csiMethods();
-    for (const service of new Set(methods.map((method) => method.service)))
-      this.#addService(methods.filter((method) => method.service === service));
-  }
-
-  /** @param listen - address of the proxy. @param driver - address of the driver; both `unix:///...`. */
-  static async start(listen: string, driver: string): Promise<CsiProxy> {
-    const proxy = new CsiProxy(driver);
-    await new Promise<void>((resolve, reject) => {
-      proxy.#server.bindAsync(listen, ServerCredentials.createInsecure(), (error) =>
-        error === null ? resolve() : reject(error),
-      );
+  /** @param socketPath - of the proxy. */
+  static async start(socketPath: string, driverSocket: string): Promise<CsiProxy> {
+    const csi = new CsiProxy();
+    csi.#proxy = await CallProxy.start({
+      socketPath,
+      driverSocket,
+      report: () => undefined,
+      faults: { take: (method) => csi.#take(method) },
+      observe: (call) => csi.#keep(call),
     });
-    return proxy;
+    return csi;
   }
 
   /** Holds back the answer to the next call of a method. */
   hold(method: string): Held {
     const opened = Promise.withResolvers<undefined>();
     const reached = Promise.withResolvers<CsiCall>();
-    this.#gates.push({ method, reached: reached.resolve, open: opened.promise });
+    this.#gates.push({ method, reached: reached.resolve, until: opened.promise, taken: false });
     return { answered: reached.promise, release: () => opened.resolve(undefined) };
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await -- the interface of disposal
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.forceShutdown();
-    this.#driver[Symbol.dispose]();
+    await this.#proxy?.[Symbol.asyncDispose]();
   }
 
-  #addService(methods: readonly CsiMethod[]): void {
-    const codec = {
-      requestStream: false,
-      responseStream: false,
-      requestSerialize: identity,
-      requestDeserialize: identity,
-      responseSerialize: identity,
-      responseDeserialize: identity,
+  #take(method: string): { kind: 'hold'; until: Promise<unknown> } | undefined {
+    const gate = this.#gates.find((each) => each.method === method && !each.taken);
+    if (gate === undefined) return undefined;
+    gate.taken = true;
+    return { kind: 'hold', until: gate.until };
+  }
+
+  #keep({ path, request, code, text, response }: ObservedCall): void {
+    const method = methods.get(path);
+    if (method === undefined) return;
+    const call: CsiCall = {
+      method: nameOf(path),
+      request: request === undefined ? {} : method.requestDeserialize(request),
+      code: status[code] ?? String(code),
+      text: decodeURIComponent(text),
+      ...(code === 0 && response !== undefined && { response: method.responseDeserialize(response) }),
     };
-    const handlers: UntypedServiceImplementation = {};
-    for (const method of methods)
-      handlers[method.name] = (call: UnaryCall, answer: sendUnaryData<Buffer>) => void this.#pass(method, call, answer);
-    this.#server.addService(Object.fromEntries(methods.map(({ name, path }) => [name, { path, ...codec }])), handlers);
+    this.calls.push(call);
+    const index = this.#gates.findIndex((gate) => gate.method === call.method && gate.taken);
+    if (index >= 0) this.#gates.splice(index, 1)[0]?.reached(call);
+  }
+}
+
+/** Calls a driver directly, past the proxy. */
+export class CsiClient implements Disposable {
+  readonly #client: Client;
+
+  constructor(socketPath: string) {
+    this.#client = new Client(`unix://${socketPath}`, credentials.createInsecure());
   }
 
-  async #pass(method: CsiMethod, call: UnaryCall, answer: sendUnaryData<Buffer>): Promise<void> {
-    const forwarded = this.#driver.forward(method.path, call.request, call.metadata, call.getDeadline());
-    call.once('cancelled', forwarded.cancel);
-    const record = { method: method.name, request: decoded(method.request, call.request) };
-    try {
-      const bytes = await forwarded.answer;
-      await this.#keep({ ...record, code: 'OK', text: '', response: decoded(method.response, bytes) }, call);
-      answer(null, bytes);
-    } catch (error) {
-      const { code, details } = error as ServiceError;
-      await this.#keep({ ...record, code: status[code], text: details }, call);
-      answer(error as ServiceError);
-    }
+  /** @throws a `ServiceError`, also after 10 s. */
+  call(name: string, request: Message = {}): Promise<Message> {
+    const { path, requestSerialize, responseDeserialize } = [...methods.values()].find(
+      (method) => nameOf(method.path) === name,
+    )!;
+    const { promise, resolve, reject } = Promise.withResolvers<Message>();
+    const done = (error: ServiceError | null, response: Message = {}): void =>
+      error === null ? resolve(response) : reject(error);
+    const deadline = Date.now() + 10_000;
+    this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, done);
+    return promise;
   }
 
-  async #keep(record: CsiCall, call: UnaryCall): Promise<void> {
-    this.calls.push(record);
-    const index = this.#gates.findIndex((gate) => gate.method === record.method);
-    const [gate] = index < 0 ? [] : this.#gates.splice(index, 1);
-    if (gate === undefined) return;
-    gate.reached(record);
-    await Promise.race([gate.open, once(call, 'cancelled')]);
+  [Symbol.dispose](): void {
+    this.#client.close();
   }
 }

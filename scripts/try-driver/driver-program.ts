@@ -8,7 +8,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { eventually } from '../../test/support/eventually.ts';
 import { startProcess, type StartedProcess } from '../../test/support/started-process.ts';
-import { CsiClient } from './csi-wire.ts';
+import { CsiClient } from './csi-proxy.ts';
 import type { DriverPlace, DriverProfile } from './drivers.ts';
 
 const sandboxDriver = path.join(import.meta.dirname, '../../sandbox/hostpath/main.ts');
@@ -51,7 +51,7 @@ export async function startTriedDriver(
     ...(faked && { env: faked.env }),
   });
   try {
-    using client = new CsiClient(`unix://${place.socket}`);
+    using client = new CsiClient(place.socket);
     const hopeless = (): string | undefined => (driver.running() ? undefined : `the driver ended:\n${driver.log()}`);
     await eventually(() => client.call('GetPluginInfo'), { hopeless });
     return driver;

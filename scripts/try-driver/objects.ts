@@ -4,7 +4,7 @@ import type { V1PersistentVolume, V1PersistentVolumeClaim, V1StorageClass } from
 import { eventsOf, ifFound } from '../../test/support/admin.ts';
 import { volumeSnapshotContentKind, volumeSnapshotKind } from '../../test/support/custom-kinds.ts';
 import { eventually } from '../../test/support/eventually.ts';
-import { namespace, nodeName, type Stage } from './stage.ts';
+import { namespace, nodeName, type TriedStage } from './stage.ts';
 
 export interface Bound {
   claim: V1PersistentVolumeClaim;
@@ -17,7 +17,7 @@ const secretKeys = ['provisioner', 'controller-expand', 'node-stage'];
 const patience = { withinMs: 45_000 };
 
 /** The Secret that the classes name, if the driver needs one. */
-export async function createSecret({ admin, options }: Stage): Promise<void> {
+export async function createSecret({ admin, options }: TriedStage): Promise<void> {
   const { secret } = options.profile;
   if (secret === undefined) return;
   await admin.core.createNamespacedSecret({
@@ -27,7 +27,7 @@ export async function createSecret({ admin, options }: Stage): Promise<void> {
 }
 
 /** A class of the driver, with the parameters that it always needs. */
-export async function createClass(stage: Stage, name: string, more: Partial<V1StorageClass> = {}): Promise<void> {
+export async function createClass(stage: TriedStage, name: string, more: Partial<V1StorageClass> = {}): Promise<void> {
   const { profile } = stage.options;
   const secrets = profile.secret === undefined ? [] : secretKeys.flatMap(secretParameters);
   await stage.admin.storage.createStorageClass({
@@ -53,7 +53,7 @@ export type ClaimSpec = Partial<V1PersistentVolumeClaim['spec']> & { size?: stri
 
 /** A claim of 1Gi. Its ids are known to the comparison from then on. */
 export async function createClaim(
-  { admin, names }: Stage,
+  { admin, names }: TriedStage,
   name: string,
   className: string,
   { size = '1Gi', onNode = false, ...spec }: ClaimSpec = {},
@@ -77,7 +77,7 @@ export async function createClaim(
 }
 
 /** Waits until a claim is bound. */
-export async function bound(stage: Stage, name: string): Promise<Bound> {
+export async function bound(stage: TriedStage, name: string): Promise<Bound> {
   const { admin } = stage;
   const found = await eventually(async () => {
     const claim = await admin.core.readNamespacedPersistentVolumeClaim({ name, namespace });
@@ -90,8 +90,8 @@ export async function bound(stage: Stage, name: string): Promise<Bound> {
 }
 
 /** Volume ids as the driver has given them, so that another one in a PersistentVolume is seen. */
-export function learnHandles({ proxy, names }: Stage): void {
-  for (const { method, request, response } of proxy.calls) {
+export function learnHandles({ csi, names }: TriedStage): void {
+  for (const { method, request, response } of csi.calls) {
     const { volume_id: handle } = (response?.['volume'] ?? {}) as { volume_id?: string };
     const volume = names.get(request['name'] as string);
     if (method === 'CreateVolume' && handle !== undefined && volume !== undefined)
@@ -99,12 +99,12 @@ export function learnHandles({ proxy, names }: Stage): void {
   }
 }
 
-export async function deleteClaim({ admin }: Stage, name: string): Promise<void> {
+export async function deleteClaim({ admin }: TriedStage, name: string): Promise<void> {
   await ifFound(admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace }));
 }
 
 /** Waits until a PersistentVolume is gone. */
-export async function volumeGone(stage: Stage, { volume }: Bound): Promise<void> {
+export async function volumeGone(stage: TriedStage, { volume }: Bound): Promise<void> {
   const name = volume.metadata?.name ?? '';
   await eventually(async () => {
     const left = await ifFound(stage.admin.core.readPersistentVolume({ name }));
@@ -113,7 +113,7 @@ export async function volumeGone(stage: Stage, { volume }: Bound): Promise<void>
 }
 
 /** Waits until a PersistentVolume has a phase. */
-export async function volumeIs(stage: Stage, { volume }: Bound, phase: string): Promise<V1PersistentVolume> {
+export async function volumeIs(stage: TriedStage, { volume }: Bound, phase: string): Promise<V1PersistentVolume> {
   return await eventually(async () => {
     const now = await stage.admin.core.readPersistentVolume({ name: volume.metadata?.name ?? '' });
     if (now.status?.phase !== phase) throw new Error(`the volume is ${now.status?.phase ?? ''}, not ${phase}`);
@@ -122,7 +122,7 @@ export async function volumeIs(stage: Stage, { volume }: Bound, phase: string): 
 }
 
 /** Waits until a claim is bound, or has an event of a failed attempt. */
-export async function boundOrFailed(stage: Stage, claim: V1PersistentVolumeClaim): Promise<'bound' | 'failed'> {
+export async function boundOrFailed(stage: TriedStage, claim: V1PersistentVolumeClaim): Promise<'bound' | 'failed'> {
   const { name = '', uid = '' } = claim.metadata ?? {};
   return await eventually(async () => {
     const { status } = await stage.admin.core.readNamespacedPersistentVolumeClaim({ name, namespace });
@@ -134,7 +134,7 @@ export async function boundOrFailed(stage: Stage, claim: V1PersistentVolumeClaim
 }
 
 /** Takes a snapshot as the snapshotter does: asks the driver, and makes the two objects. */
-export async function createSnapshot(stage: Stage, name: string, source: Bound): Promise<void> {
+export async function createSnapshot(stage: TriedStage, name: string, source: Bound): Promise<void> {
   const volumeHandle = source.volume.spec?.csi?.volumeHandle ?? '';
   const { profile } = stage.options;
   const { snapshot } = (await stage.driver.call('CreateSnapshot', {
@@ -160,7 +160,7 @@ interface SnapshotFacts {
 }
 
 async function createSnapshotObjects(
-  { admin: { custom }, info }: Stage,
+  { admin: { custom }, info }: TriedStage,
   name: string,
   { claimName, volumeHandle, snapshotHandle, restoreSize }: SnapshotFacts,
 ): Promise<void> {
@@ -211,6 +211,6 @@ function resource({ group, version, plural }: { group: string; version: string; 
   return { group, version, plural };
 }
 
-function withHope({ sidecar }: Stage): { withinMs: number; hopeless: () => string | undefined } {
+function withHope({ sidecar }: TriedStage): { withinMs: number; hopeless: () => string | undefined } {
   return { ...patience, hopeless: () => (sidecar().running() ? undefined : 'the sidecar has ended') };
 }

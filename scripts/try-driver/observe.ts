@@ -7,7 +7,7 @@ import type { StepResult } from './compare.ts';
 import type { CsiCall } from './csi-proxy.ts';
 import { normalised, normalisedText } from './normalise.ts';
 import type { Bound } from './objects.ts';
-import { namespace, type Stage } from './stage.ts';
+import { namespace, type TriedStage } from './stage.ts';
 
 const eventsWithinMs = 15_000;
 /** Calls that are made now and then, and by each side as it needs them; what they lead to is compared. */
@@ -21,13 +21,13 @@ const background = new Set([
 ]);
 
 /** The claim and its PersistentVolume, with the events about both. */
-export async function observeBound(stage: Stage, { claim, volume }: Bound): Promise<StepResult> {
+export async function observeBound(stage: TriedStage, { claim, volume }: Bound): Promise<StepResult> {
   await successReported(stage, claim);
   return { volume: plain(stage, volume), ...(await observeClaim(stage, claim)) };
 }
 
 /** Events are sent beside the work: with a rate limit they come later. One that does not come is a result, too. */
-async function successReported(stage: Stage, { metadata }: V1PersistentVolumeClaim): Promise<void> {
+async function successReported(stage: TriedStage, { metadata }: V1PersistentVolumeClaim): Promise<void> {
   const end = performance.now() + eventsWithinMs;
   while (performance.now() < end) {
     const events = await eventsOf(stage.admin, namespace, metadata?.uid ?? '');
@@ -36,7 +36,7 @@ async function successReported(stage: Stage, { metadata }: V1PersistentVolumeCla
   }
 }
 
-export async function observeClaim(stage: Stage, { metadata }: V1PersistentVolumeClaim): Promise<StepResult> {
+export async function observeClaim(stage: TriedStage, { metadata }: V1PersistentVolumeClaim): Promise<StepResult> {
   const { name = '', uid = '' } = metadata ?? {};
   const { status, ...claim } = await stage.admin.core.readNamespacedPersistentVolumeClaim({ name, namespace });
   return {
@@ -46,7 +46,7 @@ export async function observeClaim(stage: Stage, { metadata }: V1PersistentVolum
 }
 
 /** Events of the sidecar: by text, for their number depends on time. */
-export async function observeEvents(stage: Stage, where: string, uid: string): Promise<Record<string, unknown>> {
+export async function observeEvents(stage: TriedStage, where: string, uid: string): Promise<Record<string, unknown>> {
   const events = (await eventsOf(stage.admin, where, uid)).filter((event) => isFromSidecar(stage, event));
   return Object.fromEntries(
     events.map(({ type, reason, message, source, involvedObject }) => [
@@ -56,7 +56,7 @@ export async function observeEvents(stage: Stage, where: string, uid: string): P
   );
 }
 
-function isFromSidecar({ info }: Stage, { source, reportingComponent }: CoreV1Event): boolean {
+function isFromSidecar({ info }: TriedStage, { source, reportingComponent }: CoreV1Event): boolean {
   return (source?.component ?? reportingComponent ?? '').startsWith(info.name);
 }
 
@@ -64,8 +64,8 @@ function isFromSidecar({ info }: Stage, { source, reportingComponent }: CoreV1Ev
  * Calls by the volume that they are about, whenever they were made: what was asked and answered, repeats once, and how often
  * each method succeeded.
  */
-export function observeCalls(stage: Stage): Map<string, StepResult> {
-  const calls = stage.proxy.calls.filter(({ method }) => !background.has(method));
+export function observeCalls(stage: TriedStage): Map<string, StepResult> {
+  const calls = stage.csi.calls.filter(({ method }) => !background.has(method));
   const byVolume = Map.groupBy(calls, ({ request: { name, volume_id: id } }) =>
     volumeOf(normalised(name ?? id, stage.names)),
   );
@@ -78,7 +78,7 @@ function volumeOf(about: unknown): string {
   return typeof about === 'string' ? about.replace('<handle of', '<volume of') : 'no volume';
 }
 
-function distinct(stage: Stage, calls: readonly CsiCall[]): unknown[] {
+function distinct(stage: TriedStage, calls: readonly CsiCall[]): unknown[] {
   const texts = calls.map((call) => JSON.stringify(normalised(withoutAnswer(call), stage.names)));
   return [...new Set(texts)].map((text) => JSON.parse(text) as unknown);
 }
@@ -95,8 +95,8 @@ function withoutAnswer({ response: _, ...call }: CsiCall): Partial<CsiCall> {
 }
 
 /** Leases in the sidecar's namespace, by name. */
-export async function observeLeases(stage: Stage): Promise<StepResult> {
-  const { items } = await stage.admin.coordination.listNamespacedLease({ namespace: stage.sidecarNamespace });
+export async function observeLeases(stage: TriedStage): Promise<StepResult> {
+  const { items } = await stage.admin.coordination.listNamespacedLease({ namespace: stage.cluster.sidecarNamespace });
   const byName = items.map(({ metadata, spec }) => [
     normalisedText(metadata?.name ?? '', stage.names),
     plain(stage, {
@@ -109,7 +109,7 @@ export async function observeLeases(stage: Stage): Promise<StepResult> {
 }
 
 /** CSIStorageCapacity objects, by class and segment. */
-export async function observeCapacity(stage: Stage): Promise<StepResult> {
+export async function observeCapacity(stage: TriedStage): Promise<StepResult> {
   const { items } = await stage.admin.storage.listCSIStorageCapacityForAllNamespaces();
   const byPlace = items.map(({ metadata, storageClassName, nodeTopology, capacity, maximumVolumeSize }) => [
     `${storageClassName} ${JSON.stringify(nodeTopology?.matchLabels ?? {})}`,
@@ -125,6 +125,6 @@ export async function observeCapacity(stage: Stage): Promise<StepResult> {
 }
 
 /** Through JSON, so that models and plain objects are alike. */
-export function plain(stage: Stage, value: unknown): unknown {
+export function plain(stage: TriedStage, value: unknown): unknown {
   return normalised(JSON.parse(JSON.stringify(value)), stage.names);
 }

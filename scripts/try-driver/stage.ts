@@ -1,19 +1,14 @@
 /** A cluster with one driver behind a proxy, one sidecar at a time, and the objects that the story makes. */
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
-import { randomBytes } from 'node:crypto';
-import { readFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
-import path from 'node:path';
-import { connectAdmin, type Admin } from '../../test/support/admin.ts';
-import type { Cluster } from '../../test/support/cluster.ts';
+import { mkdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import type { Admin } from '../../test/support/admin.ts';
+import type { ClusterTarget } from '../../test/support/cluster.ts';
 import { installKinds, volumeSnapshotContentKind, volumeSnapshotKind } from '../../test/support/custom-kinds.ts';
-import { eventually } from '../../test/support/eventually.ts';
-import { startKubernetes } from '../../test/support/kubernetes-cluster.ts';
-import { startSandbox } from '../../test/support/sandbox-cluster.ts';
-import { startSidecar } from '../../test/support/sidecar-process.ts';
+import { patienceMs } from '../../test/support/patience.ts';
+import { type KeepLog, openStage, type Stage, untilReady } from '../../test/support/stage.ts';
 import type { StartedProcess } from '../../test/support/started-process.ts';
-import { CsiProxy } from './csi-proxy.ts';
-import { CsiClient, type Message } from './csi-wire.ts';
+import { CsiClient, CsiProxy, type Message } from './csi-proxy.ts';
 import { startTriedDriver } from './driver-program.ts';
 import type { DriverProfile } from './drivers.ts';
 
@@ -23,32 +18,29 @@ export interface Candidate {
   command: string;
 }
 
-export interface StageOptions {
+export interface TriedOptions {
   candidate: Candidate;
   profile: DriverProfile;
   /** Words that start the driver. */
   driverCommand: readonly string[];
-  target: 'sandbox' | 'kubernetes';
+  target: ClusterTarget;
   /** Takes the log of each process that has ended. */
-  keepLog: (title: string, text: string) => void;
+  keepLog: KeepLog;
 }
 
-export interface Stage extends AsyncDisposable {
-  options: StageOptions;
-  admin: Admin;
-  proxy: CsiProxy;
+export type TriedStage = Stage & {
+  options: TriedOptions;
+  csi: CsiProxy;
   /** The driver itself, past the proxy. */
   driver: CsiClient;
   info: DriverInfo;
-  /** Namespace of the sidecar's leases. */
-  sidecarNamespace: string;
   /** The sidecar that was started last. */
   sidecar: () => StartedProcess;
   /** Starts it, in place of one that has ended, and waits until it works. */
   start: () => Promise<void>;
   /** What differs between any two runs, with what stands for it; the story adds to it. */
   names: Map<string, string>;
-}
+};
 
 /** What the driver says of itself. */
 export interface DriverInfo {
@@ -64,7 +56,6 @@ export const namespace = 'tried';
 export const nodeName = 'node-1';
 
 const driverName = 'tried.csi.example.com';
-const readyLine = 'Started provisioner controller';
 const components = ['attachments', 'leader-election', 'topology', 'capacity', 'snapshots', 'attributes-classes'];
 const flags = ['--timeout=5s', '--retry-interval-start=250ms', '-v=5', '--leader-election'];
 const capacityFlags = [
@@ -74,63 +65,59 @@ const capacityFlags = [
   '--capacity-for-immediate-binding',
 ];
 
-/** Opens a cluster of its own with the driver and the first sidecar. */
-export async function openStage(options: StageOptions): Promise<Stage> {
-  await using cleanup = new AsyncDisposableStack();
-  const cluster = options.target === 'kubernetes' ? await startKubernetes() : await startSandbox();
-  cleanup.defer(() => cluster.stop());
-  const admin = connectAdmin(cluster.adminKubeconfig);
-  for (const component of components) await cluster.grantSidecar(await rights(component));
-  await installKinds(cluster, admin, [volumeSnapshotKind, volumeSnapshotContentKind]);
-  const folder = await mkdtemp(path.join(tmpdir(), 'try-driver-'));
-  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const { proxy, driver } = await startDriver(options, folder, cleanup);
-  const info = await readInfo(driver);
-  await makeCluster(admin, info);
-  const start = sidecarStarter(options, cluster, { address: `unix://${folder}/csi.sock`, info });
-  const sidecars: StartedProcess[] = [];
-  cleanup.defer(async () => {
-    await Promise.all(sidecars.map((each) => each.stop('SIGKILL')));
+/** Opens a cluster of its own with the driver. */
+export async function openTriedStage(options: TriedOptions): Promise<TriedStage> {
+  const { candidate, target, keepLog } = options;
+  const rbac = components.map((component) => `components/${component}/rbac.yaml`);
+  const how = { name: 'try-driver', cluster: { target }, rbac, keepLog };
+  return await openStage(how, async (stage) => {
+    await installKinds(stage.cluster, stage.admin, [volumeSnapshotKind, volumeSnapshotContentKind]);
+    const socket = `${stage.folder}/csi.sock`;
+    const { csi, driver } = await startDriver(options, stage, socket);
+    const info = await readInfo(driver);
+    await makeCluster(stage.admin, info);
+    const sidecarFlags = [
+      ...flags,
+      `--leader-election-namespace=${stage.cluster.sidecarNamespace}`,
+      ...options.profile.sidecarFlags,
+      ...(info.capabilities.has('GET_CAPACITY') ? capacityFlags : []),
+    ];
+    let sidecar: StartedProcess | undefined;
+    return {
+      options,
+      csi,
+      driver,
+      info,
+      sidecar: () => sidecar!,
+      start: async () => {
+        const csiAddress = `unix://${socket}`;
+        const { name: title, command: program } = candidate;
+        sidecar = await stage.startSidecar({ title, program, csiAddress, flags: sidecarFlags });
+        await untilReady(sidecar, patienceMs);
+      },
+      names: new Map([
+        [hostname(), '<host>'],
+        [stage.folder, '<folder>'],
+      ]),
+    };
   });
-  const stage: Stage = {
-    options,
-    admin,
-    proxy,
-    driver,
-    info,
-    sidecarNamespace: cluster.sidecarNamespace,
-    sidecar: () => sidecars.at(-1)!,
-    async start() {
-      sidecars.push(await start());
-      await working(stage.sidecar());
-    },
-    names: new Map([
-      [hostname(), '<host>'],
-      [folder, '<folder>'],
-    ]),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-  const owned = cleanup.move();
-  return stage;
-}
-
-async function rights(component: string): Promise<string> {
-  return await readFile(path.join(import.meta.dirname, `../../deploy/components/${component}/rbac.yaml`), 'utf8');
 }
 
 async function startDriver(
-  { profile, driverCommand, keepLog, candidate }: StageOptions,
-  folder: string,
-  cleanup: AsyncDisposableStack,
-): Promise<{ proxy: CsiProxy; driver: CsiClient }> {
-  const place = { socket: `${folder}/driver.sock`, folder: `${folder}/driver`, driverName };
+  { profile, driverCommand, keepLog, candidate }: TriedOptions,
+  stage: Stage,
+  socketPath: string,
+): Promise<{ csi: CsiProxy; driver: CsiClient }> {
+  const place = { socket: `${stage.folder}/driver.sock`, folder: `${stage.folder}/driver`, driverName };
   await mkdir(place.folder);
   const process = await startTriedDriver(profile, driverCommand, place);
   void process.ending().then((how) => keepLog(`driver for ${candidate.name}: ${how}`, process.log()));
-  cleanup.defer(() => process.stop('SIGKILL'));
-  const address = `unix://${place.socket}`;
-  const driver = cleanup.use(new CsiClient(address));
-  return { driver, proxy: cleanup.use(await CsiProxy.start(`unix://${folder}/csi.sock`, address)) };
+  stage.defer(() => process.stop('SIGKILL'));
+  const driver = new CsiClient(place.socket);
+  stage.defer(() => driver[Symbol.dispose]());
+  const csi = await CsiProxy.start(socketPath, place.socket);
+  stage.defer(() => csi[Symbol.asyncDispose]());
+  return { csi, driver };
 }
 
 async function readInfo(driver: CsiClient): Promise<DriverInfo> {
@@ -160,38 +147,4 @@ async function makeCluster({ core, storage }: Admin, { name, segments, nodeId }:
   await storage.createCSINode({
     body: { metadata: { name: nodeName }, spec: { drivers: [{ name, nodeID: nodeId, topologyKeys }] } },
   });
-}
-
-function sidecarStarter(
-  { candidate, profile, keepLog }: StageOptions,
-  cluster: Cluster,
-  { address, info }: { address: string; info: DriverInfo },
-): () => Promise<StartedProcess> {
-  const run = randomBytes(2).toString('hex');
-  return async () => {
-    const sidecar = await startSidecar({
-      program: candidate.command,
-      csiAddress: address,
-      kubeconfig: await cluster.sidecarKubeconfig(),
-      namespace: cluster.sidecarNamespace,
-      flags: [
-        ...flags,
-        `--leader-election-namespace=${cluster.sidecarNamespace}`,
-        ...profile.sidecarFlags,
-        ...(info.capabilities.has('GET_CAPACITY') ? capacityFlags : []),
-      ],
-    });
-    void sidecar.ending().then((how) => keepLog(`${candidate.name} ${run}: ${how}`, sidecar.log()));
-    return sidecar;
-  };
-}
-
-async function working(sidecar: StartedProcess): Promise<void> {
-  const hopeless = (): string | undefined => (sidecar.running() ? undefined : `it has ended:\n${sidecar.log()}`);
-  await eventually(
-    () => {
-      if (!sidecar.log().includes(readyLine)) throw new Error(`the sidecar does not work:\n${sidecar.log()}`);
-    },
-    { hopeless },
-  );
 }

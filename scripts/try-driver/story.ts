@@ -26,9 +26,9 @@ import {
   observeLeases,
   plain,
 } from './observe.ts';
-import { openStage, type Stage, type StageOptions } from './stage.ts';
+import { openTriedStage, type TriedStage, type TriedOptions } from './stage.ts';
 
-type Step = (stage: Stage, made: Map<string, Bound>) => Promise<StepResult>;
+type Step = (stage: TriedStage, made: Map<string, Bound>) => Promise<StepResult>;
 
 /** How long a volume of a deleted claim may be found after a restart, in milliseconds. */
 const foundWithinMs = 20_000;
@@ -58,15 +58,15 @@ const steps: Record<string, Step> = {
   stopped: async (stage) => await stopped(stage),
 };
 
-export interface StoryOptions extends StageOptions {
+export interface StoryOptions extends TriedOptions {
   /** Called before each step. */
   at: (step: string) => void;
 }
 
 /** Tells the whole story with one sidecar on a cluster of its own; a step that fails is a result, too. */
-export async function tellStory(options: StoryOptions): Promise<{ results: Results; stage: Pick<Stage, 'info'> }> {
+export async function tellStory(options: StoryOptions): Promise<{ results: Results; stage: Pick<TriedStage, 'info'> }> {
   options.at('start');
-  await using stage = await openStage(options);
+  await using stage = await openTriedStage(options);
   await createSecret(stage);
   await createClasses(stage);
   await stage.start();
@@ -82,13 +82,13 @@ export async function tellStory(options: StoryOptions): Promise<{ results: Resul
   return { results, stage };
 }
 
-function isPossible(step: string, { info: { capabilities } }: Stage): boolean {
+function isPossible(step: string, { info: { capabilities } }: TriedStage): boolean {
   if (step === 'clone') return capabilities.has('CLONE_VOLUME');
   if (step === 'snapshot') return capabilities.has('CREATE_DELETE_SNAPSHOT');
   return step !== 'capacity' || capabilities.has('GET_CAPACITY');
 }
 
-async function told(stage: Stage, made: Map<string, Bound>, step: Step): Promise<StepResult> {
+async function told(stage: TriedStage, made: Map<string, Bound>, step: Step): Promise<StepResult> {
   try {
     return await step(stage, made);
   } catch (error) {
@@ -96,7 +96,7 @@ async function told(stage: Stage, made: Map<string, Bound>, step: Step): Promise
   }
 }
 
-async function createClasses(stage: Stage): Promise<void> {
+async function createClasses(stage: TriedStage): Promise<void> {
   const { furtherParameters: parameters, mountOptions = [] } = stage.options.profile;
   await createClass(stage, 'plain');
   await createClass(stage, 'late', { volumeBindingMode: 'WaitForFirstConsumer' });
@@ -106,7 +106,7 @@ async function createClasses(stage: Stage): Promise<void> {
 }
 
 async function makeVolume(
-  stage: Stage,
+  stage: TriedStage,
   made: Map<string, Bound>,
   claimName: string,
   className: string,
@@ -116,7 +116,7 @@ async function makeVolume(
   return await observeMade(stage, made, claimName);
 }
 
-async function observeMade(stage: Stage, made: Map<string, Bound>, claimName: string): Promise<StepResult> {
+async function observeMade(stage: TriedStage, made: Map<string, Bound>, claimName: string): Promise<StepResult> {
   const pair = await bound(stage, claimName);
   made.set(claimName, pair);
   return await observeBound(stage, pair);
@@ -124,7 +124,7 @@ async function observeMade(stage: Stage, made: Map<string, Bound>, claimName: st
 
 /** As `makeVolume`, for what not every driver does; a claim that has failed is deleted again. */
 async function makeOrFail(
-  stage: Stage,
+  stage: TriedStage,
   made: Map<string, Bound>,
   claimName: string,
   className: string,
@@ -137,14 +137,14 @@ async function makeOrFail(
   return result;
 }
 
-async function restore(stage: Stage, made: Map<string, Bound>): Promise<StepResult> {
+async function restore(stage: TriedStage, made: Map<string, Bound>): Promise<StepResult> {
   await createSnapshot(stage, 'taken', made.get('immediate')!);
   const dataSource = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'taken' };
   return await makeOrFail(stage, made, 'restored', 'plain', { dataSource });
 }
 
 /** Waits until each class has an object and the amounts stay for two of the polls. */
-async function publishedCapacity(stage: Stage): Promise<StepResult> {
+async function publishedCapacity(stage: TriedStage): Promise<StepResult> {
   let before = '';
   return await eventually(async () => {
     const now = await observeCapacity(stage);
@@ -156,7 +156,7 @@ async function publishedCapacity(stage: Stage): Promise<StepResult> {
   });
 }
 
-async function retained(stage: Stage, made: Map<string, Bound>): Promise<StepResult> {
+async function retained(stage: TriedStage, made: Map<string, Bound>): Promise<StepResult> {
   // The finalizer of a new volume is removed a moment later, if its policy is Retain: the volume is compared after that.
   const { claim, events } = await makeVolume(stage, made, 'kept', 'retain');
   await deleteClaim(stage, 'kept');
@@ -164,15 +164,15 @@ async function retained(stage: Stage, made: Map<string, Bound>): Promise<StepRes
   return { claim, events, released: plain(stage, volume) };
 }
 
-async function deleted(stage: Stage, pair: Bound): Promise<StepResult> {
+async function deleted(stage: TriedStage, pair: Bound): Promise<StepResult> {
   await deleteClaim(stage, pair.claim.metadata?.name ?? '');
   await volumeGone(stage, pair);
   return { events: await observeEvents(stage, 'default', pair.volume.metadata?.uid ?? '') };
 }
 
 /** The sidecar is killed when the driver has made the volume and has not answered yet. */
-async function killAmid(stage: Stage, claimName: string, meanwhile: () => Promise<void>): Promise<string> {
-  const held = stage.proxy.hold('CreateVolume');
+async function killAmid(stage: TriedStage, claimName: string, meanwhile: () => Promise<void>): Promise<string> {
+  const held = stage.csi.hold('CreateVolume');
   await createClaim(stage, claimName, 'plain');
   const { response } = await held.answered;
   await stage.sidecar().stop('SIGKILL');
@@ -184,25 +184,25 @@ async function killAmid(stage: Stage, claimName: string, meanwhile: () => Promis
   return handle ?? '';
 }
 
-async function killed(stage: Stage): Promise<StepResult> {
+async function killed(stage: TriedStage): Promise<StepResult> {
   await killAmid(stage, 'killed', () => Promise.resolve());
   return await observeBound(stage, await bound(stage, 'killed'));
 }
 
-async function killedWithoutClaim(stage: Stage): Promise<StepResult> {
+async function killedWithoutClaim(stage: TriedStage): Promise<StepResult> {
   const handle = await killAmid(stage, 'gone', () => deleteClaim(stage, 'gone'));
   const isDeleted = (): boolean =>
-    stage.proxy.calls.some((call) => call.method === 'DeleteVolume' && call.request['volume_id'] === handle);
+    stage.csi.calls.some((call) => call.method === 'DeleteVolume' && call.request['volume_id'] === handle);
   const end = performance.now() + foundWithinMs;
   while (!isDeleted() && performance.now() < end) await delay(100);
   return { storage: isDeleted() ? 'deleted' : 'left behind' };
 }
 
-async function stopped(stage: Stage): Promise<StepResult> {
+async function stopped(stage: TriedStage): Promise<StepResult> {
   const sidecar = stage.sidecar();
   const leases = await observeLeases(stage);
   await sidecar.stop('SIGTERM');
-  const { items } = await stage.admin.coordination.listNamespacedLease({ namespace: stage.sidecarNamespace });
+  const { items } = await stage.admin.coordination.listNamespacedLease({ namespace: stage.cluster.sidecarNamespace });
   const lease = items.find(({ metadata }) => !/-journal-\d+$/.test(metadata?.name ?? ''));
   return {
     ...leases,

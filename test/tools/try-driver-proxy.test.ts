@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { CsiProxy } from '../../scripts/try-driver/csi-proxy.ts';
-import { CsiClient } from '../../scripts/try-driver/csi-wire.ts';
+import { CsiClient, CsiProxy } from '../../scripts/try-driver/csi-proxy.ts';
 import { loadCsi } from '../../src/csi/csi-proto.ts';
 import { DriverFailure, RecordingDriver } from '../support/fakes/recording-driver.ts';
 
@@ -20,8 +19,8 @@ async function openRig(): Promise<Rig> {
   const folder = await mkdtemp(path.join(tmpdir(), 'csi-proxy-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const driver = cleanup.use(await RecordingDriver.start({ csi: loadCsi(), socketPath: `${folder}/driver.sock` }));
-  const proxy = cleanup.use(await CsiProxy.start(`unix://${folder}/csi.sock`, `unix://${folder}/driver.sock`));
-  const client = cleanup.use(new CsiClient(`unix://${folder}/csi.sock`));
+  const proxy = cleanup.use(await CsiProxy.start(`${folder}/csi.sock`, `${folder}/driver.sock`));
+  const client = cleanup.use(new CsiClient(`${folder}/csi.sock`));
   const owned = cleanup.move();
   return { driver, proxy, client, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
