@@ -1,8 +1,5 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { SuiteContext, TestContext } from 'node:test';
 import {
   type CoreV1Event,
@@ -11,13 +8,13 @@ import {
   type V1PersistentVolumeClaimSpec,
   type V1StorageClass,
 } from '@kubernetes/client-node';
-import { connectAdmin, eventsOf, ifFound, type Admin } from './admin.ts';
-import { startCluster, type Cluster, type ClusterOptions } from './cluster.ts';
+import { eventsOf, ifFound, type Admin } from './admin.ts';
+import type { Cluster, ClusterOptions } from './cluster.ts';
 import { installKinds, type CustomKind } from './custom-kinds.ts';
-import { startDriver, type DriverProcess } from './driver-process.ts';
+import type { DriverProcess } from './driver-process.ts';
 import { eventually, type EventuallyOptions } from './eventually.ts';
 import { refusedRights } from './refused-rights.ts';
-import { startSidecar } from './sidecar-process.ts';
+import { Stage } from './stage.ts';
 import type { StartedProcess } from './started-process.ts';
 
 /** A claim with the volume it is bound to. */
@@ -102,50 +99,23 @@ type HostedProcess = StartedProcess & { hostName: string | undefined };
 
 /** Starts cluster, driver and sidecar. The names are new in each scene, so that scenes may share a cluster. */
 export async function openScene(options: SceneOptions = {}): Promise<Scene> {
-  const { driverFlags = [], sidecarFlags = [], rbac = [], kinds = [] } = options;
+  const { driverFlags, sidecarFlags = [], kinds = [], program: firstProgram } = options;
   const id = `e2e-${randomBytes(4).toString('hex')}`;
-  const closers: (() => Promise<unknown>)[] = [];
-  const close = async (): Promise<void> => {
-    const failures: unknown[] = [];
-    for (const closer of closers.splice(0).reverse()) {
-      try {
-        await closer();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('\n'));
-  };
+  const stage = await Stage.open({ name: id, cluster: options.cluster, rbac: options.rbac ?? [] });
   try {
-    const cluster = await startCluster(options.cluster);
-    closers.push(() => cluster.stop());
-    const admin = connectAdmin(cluster.adminKubeconfig);
-    const folder = await mkdtemp(join(tmpdir(), `${id}-`));
-    closers.push(() => rm(folder, { recursive: true, force: true }));
+    const { cluster, admin } = stage;
     await admin.core.createNamespace({ body: { metadata: { name: id } } });
-    closers.push(() => admin.core.deleteNamespace({ name: id }));
-    closers.push(await installKinds(cluster, admin, kinds));
-    const driver = await startDriver({
-      driverName: options.driverName ?? `${id}.example.com`,
-      folder,
-      flags: driverFlags,
-    });
-    closers.push(() => driver.stop());
-    for (const file of rbac) {
-      const manifests = await readFile(join(import.meta.dirname, '../../deploy', file), 'utf8');
-      closers.push(await cluster.grantSidecar(manifests));
-    }
-    const kubeconfig = await cluster.sidecarKubeconfig();
+    stage.defer(() => admin.core.deleteNamespace({ name: id }));
+    stage.defer(await installKinds(cluster, admin, kinds));
+    const driver = await stage.startDriver(options.driverName ?? `${id}.example.com`, driverFlags);
     const environment = await options.beforeSidecar?.({ admin, cluster, id });
     const launch = async (
       flags: readonly string[] = [],
       hostName?: string,
-      program = options.program,
+      program = firstProgram,
     ): Promise<HostedProcess> => {
-      const started = await startSidecar({
+      const started = await stage.startSidecar({
         csiAddress: driver.address,
-        kubeconfig,
-        namespace: cluster.sidecarNamespace,
         flags: ['--timeout=30s', '--retry-interval-start=250ms', '-v=5', ...sidecarFlags, ...flags],
         environment,
         hostName,
@@ -155,8 +125,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     };
     const sidecars = [await launch([], options.hostName)];
     const current = (): StartedProcess => sidecars.at(-1)!;
-    closers.push(async () => {
-      await Promise.all(sidecars.map((sidecar) => sidecar.stop()));
+    stage.defer(() => {
       const refusals = sidecars.flatMap((sidecar) => refusedRights(sidecar.log()));
       if (refusals.length > 0 && options.restartsApiServer !== true)
         throw new Error(`the API server refused the sidecar a right: ${refusals[0] ?? ''}`);
@@ -192,7 +161,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
         await admin.storage.createStorageClass({
           body: { metadata: { name }, provisioner: driver.driverName, ...options },
         });
-        closers.push(() => ifFound(admin.storage.deleteStorageClass({ name })));
+        stage.defer(() => ifFound(admin.storage.deleteStorageClass({ name })));
         return name;
       },
       async createClaim({ name = `claim-${++serial}`, className, size = '1Gi', accessModes, volumeMode, ...rest }) {
@@ -250,10 +219,10 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
         ];
         for (const [who, text] of logs) console.error(`--- log of ${who ?? ''}\n${text ?? ''}`);
       },
-      close,
+      close: () => stage[Symbol.asyncDispose](),
     };
   } catch (error) {
-    await close();
+    await stage[Symbol.asyncDispose]();
     throw error;
   }
 }

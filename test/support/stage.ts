@@ -115,8 +115,10 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Has something done when the stage is closed, before what was asked for earlier. */
-  defer(end: () => void | Promise<void>): void {
-    this.#opened.defer(end);
+  defer(end: () => unknown): void {
+    this.#opened.defer(async () => {
+      await end();
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
