@@ -9,7 +9,6 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { loadCsi } from '../../src/csi/csi-proto.ts';
 import { DriverFailure, type RecordedCall, RecordingDriver } from '../../test/support/fakes/recording-driver.ts';
 
 interface CreateVolumeRequest {
@@ -29,11 +28,10 @@ async function createVolume({ request, cancelled }: RecordedCall): Promise<objec
 }
 
 const [folder = '', ...names] = process.argv.slice(2);
-const csi = loadCsi();
 for (const [index, name] of names.entries()) {
   const socketPath = path.join(folder, `${index}.sock`);
   const controller = ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME'];
-  const driver = await RecordingDriver.start({ csi, name, socketPath, controller });
+  const driver = await RecordingDriver.start({ name, socketPath, controller });
   driver.always('CreateVolume', (call: RecordedCall) => createVolume(call));
 }
 process.stdout.write(`${JSON.stringify({ ready: true })}\n`);

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
-import { Credentials } from '../../src/kube/credentials/credentials.ts';
+import { connect } from '../../src/kube/client/connect.ts';
 import { KubeClient } from '../../src/kube/client/kube-client.ts';
-import { loadKubeConfig } from '../../src/kube/credentials/kube-config.ts';
 import type { ObjectReference } from '../../src/kube/kube-object.ts';
 import { Store } from '../../src/kube/cache/store.ts';
-import { Transport } from '../../src/kube/client/transport.ts';
+import type { Transport } from '../../src/kube/client/transport.ts';
 import { attachedVolume, attachmentsByVolume, type VolumeAttachment } from '../../src/csi/attachments.ts';
 import { CsiConnection } from '../../src/csi/connection.ts';
 import { csiCalls, type CsiCalls } from '../../src/csi/csi-calls.ts';
@@ -167,18 +166,15 @@ export class Rig implements AsyncDisposable {
     await using opened = new AsyncDisposableStack();
     const driver = opened.use(
       await RecordingDriver.start({
-        csi,
         name: driverName,
-        ...(plugin === undefined ? {} : { plugin }),
-        ...(controller === undefined ? {} : { controller }),
+        plugin,
+        controller,
       }),
     );
     const api = opened.use(await ScriptedApiServer.start());
     const connection = opened.use(new CsiConnection({ address: driver.socketPath, logger, clock }));
     await connection.connect();
-    const load = () => loadKubeConfig({ master: api.url, environment: {} });
-    const credentials = new Credentials({ load, clock, logger });
-    const transport = opened.use(new Transport({ credentials, userAgent: 'test', clock, logger }));
+    const transport = opened.use(connect({ master: api.url, environment: {}, userAgent: 'test', logger }));
     const rig = new Rig({ driver, api, connection }, options, transport);
     // Not with the timeout under test: on a busy machine a short one would end the preparations.
     rig.#capabilities = await readCapabilities(rig.calls, { timeoutMs: 20_000 });

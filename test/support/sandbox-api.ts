@@ -1,11 +1,10 @@
 /** The sandbox's API server with our transport and caches on it, for controllers that watch. */
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger, type Logger } from '../../src/base/logger.ts';
-import { Credentials } from '../../src/kube/credentials/credentials.ts';
 import { Informer } from '../../src/kube/cache/informer.ts';
+import { connect } from '../../src/kube/client/connect.ts';
 import { KubeClient } from '../../src/kube/client/kube-client.ts';
-import { loadKubeConfig } from '../../src/kube/credentials/kube-config.ts';
-import { Transport } from '../../src/kube/client/transport.ts';
+import type { Transport } from '../../src/kube/client/transport.ts';
 import { persistentVolumeClaims, type PersistentVolumeClaim } from '../../src/provision/objects.ts';
 import { ApiServer, type ApiServerOptions } from '../../sandbox/api/api-server.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../sandbox/api/client.ts';
@@ -32,13 +31,7 @@ export class SandboxApi implements AsyncDisposable {
     this.server = server;
     this.url = url;
     this.own = server.client('test');
-    const load = () => loadKubeConfig({ master: url, environment: {} });
-    this.transport = new Transport({
-      credentials: new Credentials({ load, clock, logger }),
-      userAgent: 'test',
-      clock,
-      logger,
-    });
+    this.transport = connect({ master: url, environment: {}, userAgent: 'test', logger });
     this.client = new KubeClient({ transport: this.transport, fieldManager: 'test' });
     this.claims = new Informer<PersistentVolumeClaim>({
       transport: this.transport,

@@ -5,7 +5,6 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { CsiClient, CsiProxy } from '../../scripts/try-driver/csi-proxy.ts';
-import { loadCsi } from '../../src/csi/csi-proto.ts';
 import { DriverFailure, RecordingDriver } from '../support/fakes/recording-driver.ts';
 
 interface Rig extends AsyncDisposable {
@@ -18,7 +17,7 @@ async function openRig(): Promise<Rig> {
   await using cleanup = new AsyncDisposableStack();
   const folder = await mkdtemp(path.join(tmpdir(), 'csi-proxy-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const driver = cleanup.use(await RecordingDriver.start({ csi: loadCsi(), socketPath: `${folder}/driver.sock` }));
+  const driver = cleanup.use(await RecordingDriver.start({ socketPath: `${folder}/driver.sock` }));
   const proxy = cleanup.use(await CsiProxy.start(`${folder}/csi.sock`, `${folder}/driver.sock`));
   const client = cleanup.use(new CsiClient(`${folder}/csi.sock`));
   const owned = cleanup.move();

@@ -4,7 +4,6 @@ import type { Clock } from '../../../src/base/clock.ts';
 import { auditVolumes } from '../../../src/cli/audit-command.ts';
 import type { TextInput } from '../../../src/cli/subcommand-call.ts';
 import { SubcommandError } from '../../../src/cli/subcommand-call.ts';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Finding } from '../../../src/audit/finding.ts';
 import type { IntentRecord } from '../../../src/provision/intent-journal/intent-journal.ts';
 import { type RecordedCall, RecordingDriver } from '../../support/fakes/recording-driver.ts';
@@ -12,7 +11,6 @@ import { type Process, Rig as JournalRig, never } from '../provision/intent-jour
 
 export const driverName = 'drv.example.com';
 const volumesRef = { group: '', version: 'v1', plural: 'persistentvolumes' };
-const csi = loadCsi();
 
 export interface AuditRun {
   code: number;
@@ -60,10 +58,9 @@ export class AuditRig implements AsyncDisposable {
     const cluster = opened.use(await JournalRig.start());
     const driver = opened.use(
       await RecordingDriver.start({
-        csi,
         name,
         controller: controller ?? ['CREATE_DELETE_VOLUME', 'LIST_VOLUMES'],
-        ...(plugin && { plugin }),
+        plugin,
       }),
     );
     const sidecar = await cluster.open({ lockName: name.replaceAll('.', '-'), ...(clock && { clock }) });

@@ -12,17 +12,15 @@ import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { ExitError } from '../../../src/run/exit.ts';
 import { controllerMetrics } from '../../../src/cli/run-phase-options.ts';
 import { ApiServer, type ApiServerOptions } from '../../../sandbox/api/api-server.ts';
-import type { SandboxClient, SandboxObject, SandboxOwner } from '../../../sandbox/api/client.ts';
+import type { SandboxObject, SandboxOwner } from '../../../sandbox/api/client.ts';
 import type { FaultRule } from '../../../sandbox/api/faults.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { Bulletin } from '../../support/bulletin.ts';
+import { ApiScene, type ApiSceneOptions, resource } from '../../support/api-scene.ts';
 import { Program } from '../../support/program.ts';
-import { csi, refs, zone } from './rig.ts';
+import { zone } from './rig.ts';
 
-const pods = { group: '', version: 'v1', plural: 'pods' };
-const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };
-const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
+const { pods, claims, volumes } = resource;
 const replicaSets = { group: 'apps', version: 'v1', plural: 'replicasets' };
 const controller = (kind: string, name: string): SandboxOwner => ({
   apiVersion: 'apps/v1',
@@ -40,20 +38,12 @@ interface ClusterOptions {
 }
 
 /** A cluster with a class, a node and a pod, and a driver; programs are started in it. */
-class Cluster implements AsyncDisposable {
-  readonly server: ApiServer;
-  readonly api: SandboxClient;
+class Cluster extends ApiScene {
   readonly driver: RecordingDriver;
-  readonly #url: string;
-  readonly #bulletin = new Bulletin();
-  readonly #programs: Program[] = [];
 
-  private constructor(server: ApiServer, url: string, driver: RecordingDriver) {
-    this.server = server;
-    this.#url = url;
+  private constructor(options: ApiSceneOptions, driver: RecordingDriver) {
+    super(options);
     this.driver = driver;
-    this.api = server.client('test');
-    for (const ref of [refs.capacities, claims, volumes]) this.api.subscribe(ref, this.#bulletin.notify);
   }
 
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
@@ -62,16 +52,16 @@ class Cluster implements AsyncDisposable {
     const server = starting.use(new ApiServer({ namespaces: ['default', 'ns'], ...api }));
     const { url } = await server.start();
     for (const fault of faults) server.faults.add(fault);
-    const driver = starting.use(await RecordingDriver.start({ csi, name: 'drv' }));
+    const driver = starting.use(await RecordingDriver.start({ name: 'drv' }));
     driver.always('GetCapacity', { available_capacity: 1_073_741_824 });
-    const cluster = new Cluster(server, url, driver);
-    cluster.api.create(refs.classes, {
+    const cluster = new Cluster({ server, url, opened: starting.move() }, driver);
+    cluster.api.create(resource.classes, {
       metadata: { name: 'sc' },
       provisioner: 'drv',
       volumeBindingMode: 'WaitForFirstConsumer',
     });
-    cluster.api.create(refs.nodes, { metadata: { name: 'n1', labels: { [zone]: 'z1' } } });
-    cluster.api.create(refs.csiNodes, {
+    cluster.api.create(resource.nodes, { metadata: { name: 'n1', labels: { [zone]: 'z1' } } });
+    cluster.api.create(resource.csiNodes, {
       metadata: { name: 'n1' },
       spec: { drivers: [{ name: 'drv', nodeID: 'n1', topologyKeys: [zone] }] },
     });
@@ -81,28 +71,22 @@ class Cluster implements AsyncDisposable {
         spec: { containers: [{ name: 'main', image: 'none' }] },
       });
     }
-    starting.move();
     return cluster;
   }
 
   run(flags: string[] = [], environment: Record<string, string> = {}, clock: Clock = systemClock): Program {
     const program = new Program({
       socketPath: this.driver.socketPath,
-      apiUrl: this.#url,
+      apiUrl: this.url,
       clock,
       flags: ['--enable-capacity', '-v=2', '--retry-interval-start=50ms', ...flags],
       environment: { NAMESPACE: 'ns', POD_NAME: 'p', ...environment },
     });
-    this.#programs.push(program);
-    return program;
-  }
-
-  until<T>(what: string, read: () => T | undefined | false): Promise<T> {
-    return this.#bulletin.until(what, read);
+    return this.opened.use(program);
   }
 
   get stored(): SandboxObject[] {
-    return this.api.list(refs.capacities);
+    return this.api.list(resource.capacities);
   }
 
   /** The only object, once it is there. */
@@ -120,12 +104,6 @@ class Cluster implements AsyncDisposable {
         .filter(({ path, userAgent }) => path.includes('csistoragecapacities') && userAgent !== '')
         .map(({ verb, path }) => `${verb} ${path.replace(/csistoragecapacities\/.*/, 'csistoragecapacities')}`),
     );
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const program of this.#programs) await program[Symbol.asyncDispose]();
-    await this.driver[Symbol.asyncDispose]();
-    await this.server.close();
   }
 }
 
@@ -235,7 +213,7 @@ describe('the owner', () => {
 });
 
 const addClaim = (cluster: Cluster): void => {
-  cluster.api.create(refs.classes, { metadata: { name: 'now' }, provisioner: 'drv' });
+  cluster.api.create(resource.classes, { metadata: { name: 'now' }, provisioner: 'drv' });
   cluster.api.create(claims, {
     metadata: {
       name: 'c',
@@ -257,11 +235,11 @@ describe('the requests about capacity objects', () => {
   test('are those of v1, and none is sent to find out what is served', async () => {
     await using cluster = await Cluster.start({ api: { watchList: false } });
     cluster.run(['--capacity-poll-interval=100ms']);
-    const list = (): SandboxObject[] => cluster.api.list(refs.capacities);
+    const list = (): SandboxObject[] => cluster.api.list(resource.capacities);
     await cluster.until('the object', () => list().length === 1);
     cluster.driver.always('GetCapacity', { available_capacity: 5 });
     await cluster.until('the update', () => list()[0]?.['capacity'] === '5');
-    cluster.api.delete(refs.classes, { name: 'sc' });
+    cluster.api.delete(resource.classes, { name: 'sc' });
     await cluster.until('the deletion', () => list().length === 0);
     const path = '/apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities';
     const verbs = ['create', 'delete', 'list', 'update', 'watch'];
@@ -372,7 +350,7 @@ test('in node deployment a driver that comes back elsewhere gets its object ther
   await cluster.object();
   cluster.driver.kill();
   const { socketPath } = cluster.driver;
-  await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath });
+  await using again = await RecordingDriver.start({ name: 'drv', socketPath });
   again.always('NodeGetInfo', at('new'));
   again.always('GetCapacity', { available_capacity: 5 });
   await program.logged('The driver came back');
@@ -386,7 +364,7 @@ test('a driver that comes back is asked about everything at once', async () => {
   const program = cluster.run(['--capacity-poll-interval=1h', '--retry-interval-start=1h']);
   await cluster.object();
   cluster.driver.kill();
-  await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath: cluster.driver.socketPath });
+  await using again = await RecordingDriver.start({ name: 'drv', socketPath: cluster.driver.socketPath });
   again.always('GetCapacity', { available_capacity: 5 });
   await program.logged('The driver came back');
   await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
@@ -411,12 +389,12 @@ test('while the driver is away nothing is asked, so that the log stays short', a
   const failures = (): number => program.lines.filter((line) => line.includes('Error syncing capacity')).length;
   const asked = (): number => program.lines.filter((line) => line.includes('Controller/GetCapacity')).length;
   const [failedBefore, askedBefore] = [failures(), asked()];
-  cluster.api.create(refs.classes, { metadata: { name: 'sc2' }, provisioner: 'drv' });
+  cluster.api.create(resource.classes, { metadata: { name: 'sc2' }, provisioner: 'drv' });
   const pollsBefore = polls;
   await eventually(() => assert.ok(polls >= pollsBefore + 10));
   assert.ok(failures() - failedBefore <= 1, 'at most the call that was under way');
   assert.ok(asked() - askedBefore <= 2, 'its request and its answer');
-  await using again = await RecordingDriver.start({ csi, name: 'drv', socketPath: cluster.driver.socketPath });
+  await using again = await RecordingDriver.start({ name: 'drv', socketPath: cluster.driver.socketPath });
   again.always('GetCapacity', { available_capacity: 5 });
   await cluster.until('the new amount', () => cluster.stored[0]?.['capacity'] === '5');
 });

@@ -32,6 +32,7 @@ import type { LoggedRequest } from '../../../sandbox/api/request-log.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { RecordingDriver, type RecordedCall } from '../../support/fakes/recording-driver.ts';
+import { resource } from '../../support/api-scene.ts';
 import { Bulletin } from '../../support/bulletin.ts';
 
 export const csi = loadCsi();
@@ -46,15 +47,6 @@ export const owner: OwnerReference = {
   uid: 'u1',
   controller: true,
 };
-
-const core = (plural: string): ResourceRef => ({ group: '', version: 'v1', plural });
-const storage = (plural: string): ResourceRef => ({ group: 'storage.k8s.io', version: 'v1', plural });
-export const refs = {
-  nodes: core('nodes'),
-  csiNodes: storage('csinodes'),
-  classes: storage('storageclasses'),
-  capacities: storage('csistoragecapacities'),
-} as const;
 
 export interface RigOptions {
   /** Default: `own`; null: none. */
@@ -167,7 +159,8 @@ export class Rig implements AsyncDisposable {
     this.driver = parts.driver;
     this.clock = new ManualClock();
     this.api = parts.server.client('test');
-    for (const ref of Object.values(refs)) this.api.subscribe(ref, notify);
+    for (const ref of [resource.nodes, resource.csiNodes, resource.classes, resource.capacities])
+      this.api.subscribe(ref, notify);
     const { logger } = this;
     const clock: Clock = systemClock;
     const load = () => loadKubeConfig({ master: parts.url, environment: {} });
@@ -210,10 +203,10 @@ export class Rig implements AsyncDisposable {
         : new ClusterSegments({ nodes, driverName: 'drv', queueMetrics: this.#topologyQueue, clock, logger });
     const all = (): boolean => true;
     this.#informers = [
-      { informer: classes, ref: refs.classes, selected: all },
+      { informer: classes, ref: resource.classes, selected: all },
       {
         informer: capacities,
-        ref: refs.capacities,
+        ref: resource.capacities,
         selected: ({ metadata: { namespace, labels } }) =>
           namespace === 'ns' &&
           labels?.['csi.storage.k8s.io/drivername'] === 'drv' &&
@@ -222,8 +215,8 @@ export class Rig implements AsyncDisposable {
     ];
     if (nodes !== undefined) {
       this.#informers.push(
-        { informer: nodes.nodes, ref: refs.nodes, selected: all },
-        { informer: nodes.csiNodes, ref: refs.csiNodes, selected: all },
+        { informer: nodes.nodes, ref: resource.nodes, selected: all },
+        { informer: nodes.csiNodes, ref: resource.csiNodes, selected: all },
       );
     }
     const calls = csiCalls(csi, {
@@ -261,7 +254,7 @@ export class Rig implements AsyncDisposable {
       const api = opened.use(new ApiServer({ namespaces: ['ns', 'elsewhere'] }));
       server = { api, url: (await api.start()).url };
     }
-    const driver = opened.use(await RecordingDriver.start({ csi, name: 'drv' }));
+    const driver = opened.use(await RecordingDriver.start({ name: 'drv' }));
     driver.always('GetCapacity', { available_capacity: String(Gi) });
     const quiet = recordedLogger([]);
     const connection = opened.use(new CsiConnection({ address: driver.socketPath, logger: quiet, clock: systemClock }));
@@ -321,7 +314,7 @@ export class Rig implements AsyncDisposable {
 
   /** Class of `drv` that waits for its first consumer, unless told otherwise. */
   addClass(name = 'sc', fields: Record<string, unknown> = {}): SandboxObject {
-    return this.api.create(refs.classes, {
+    return this.api.create(resource.classes, {
       metadata: { name },
       provisioner: 'drv',
       volumeBindingMode: 'WaitForFirstConsumer',
@@ -335,28 +328,28 @@ export class Rig implements AsyncDisposable {
   }
 
   removeClass(name = 'sc'): void {
-    this.api.delete(refs.classes, { name });
+    this.api.delete(resource.classes, { name });
   }
 
   addNode(name: string, labels: Record<string, string>): void {
-    this.api.create(refs.nodes, { metadata: { name, labels } });
+    this.api.create(resource.nodes, { metadata: { name, labels } });
   }
 
   setLabels(name: string, labels: Record<string, string>): void {
-    const node = structuredClone(this.api.get(refs.nodes, { name }));
+    const node = structuredClone(this.api.get(resource.nodes, { name }));
     assert.ok(node);
-    this.api.update(refs.nodes, { ...node, metadata: { ...node.metadata, labels } });
+    this.api.update(resource.nodes, { ...node, metadata: { ...node.metadata, labels } });
   }
 
   /** Registers the driver on a node; null: the node has no driver. */
   addCsiNode(name: string, topologyKeys: string[] | null = [zone]): void {
-    this.api.create(refs.csiNodes, { metadata: { name }, spec: { drivers: drivers(topologyKeys) } });
+    this.api.create(resource.csiNodes, { metadata: { name }, spec: { drivers: drivers(topologyKeys) } });
   }
 
   setCsiNode(name: string, topologyKeys: string[] | null): void {
-    const csiNode = structuredClone(this.api.get(refs.csiNodes, { name }));
+    const csiNode = structuredClone(this.api.get(resource.csiNodes, { name }));
     assert.ok(csiNode);
-    this.api.update(refs.csiNodes, { ...csiNode, spec: { drivers: drivers(topologyKeys) } });
+    this.api.update(resource.csiNodes, { ...csiNode, spec: { drivers: drivers(topologyKeys) } });
   }
 
   /** A node in a zone with the driver on it. */
@@ -373,7 +366,7 @@ export class Rig implements AsyncDisposable {
 
   /** An object as our kind writes them, with these differences. */
   addCapacity(fields: Record<string, unknown> = {}, metadata: Partial<SandboxMeta> = {}): StoredCapacity {
-    return this.api.create(refs.capacities, {
+    return this.api.create(resource.capacities, {
       metadata: {
         generateName: 'csisc-',
         namespace: 'ns',
@@ -392,18 +385,18 @@ export class Rig implements AsyncDisposable {
   }
 
   change(object: StoredCapacity, fields: Record<string, unknown>, metadata: Partial<SandboxMeta> = {}): void {
-    const stored = structuredClone(this.api.get(refs.capacities, { namespace: 'ns', name: object.metadata.name }));
+    const stored = structuredClone(this.api.get(resource.capacities, { namespace: 'ns', name: object.metadata.name }));
     assert.ok(stored);
-    this.api.update(refs.capacities, { ...stored, ...fields, metadata: { ...stored.metadata, ...metadata } });
+    this.api.update(resource.capacities, { ...stored, ...fields, metadata: { ...stored.metadata, ...metadata } });
   }
 
   removeCapacity({ metadata: { name } }: StoredCapacity): void {
-    this.api.delete(refs.capacities, { namespace: 'ns', name });
+    this.api.delete(resource.capacities, { namespace: 'ns', name });
   }
 
   /** All objects in the namespace. */
   get stored(): StoredCapacity[] {
-    return this.api.list(refs.capacities, { namespace: 'ns' }) as StoredCapacity[];
+    return this.api.list(resource.capacities, { namespace: 'ns' }) as StoredCapacity[];
   }
 
   /** The only one. */

@@ -1,7 +1,8 @@
 /** The gate VolumeAttributesClass, and what the API server serves. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { driverName, Scene } from '../csi/scene.ts';
+import { driverName } from '../../support/api-scene.ts';
+import { Scene } from '../csi/scene.ts';
 
 const resource = 'volumeattributesclasses.storage.k8s.io';
 const gold = {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { cloningProtectionFinalizer } from '../../../src/csi/sources/finalizers.ts';
 import { storageProvisionerKey } from '../../../src/provision/objects.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -11,7 +10,6 @@ import { claimsRef, SandboxApi } from '../../support/sandbox-api.ts';
 import { type StartedProcess, startProcess } from '../../support/started-process.ts';
 import { mainFile } from './program-run.ts';
 
-const csi = loadCsi();
 const driverName = 'd.example.com';
 const source = { namespace: 'ns1', name: 'src' };
 const volumesRef = { group: '', version: 'v1', plural: 'persistentvolumes' };
@@ -37,7 +35,7 @@ describe('a sidecar that is killed between the record of a clone and the protect
 
   before(async () => {
     api = await SandboxApi.start();
-    driver = await RecordingDriver.start({ csi, controller: ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME'] });
+    driver = await RecordingDriver.start({ controller: ['CREATE_DELETE_VOLUME', 'CLONE_VOLUME'] });
     api.own.create(classesRef, { metadata: { name: 'sc' }, provisioner: driverName, reclaimPolicy: 'Delete' });
     const { uid = '' } = api.addClaim({ name: 'src' }, { volumeName: 'pv-src' }, 'Bound').metadata;
     const volume = api.own.create(volumesRef, {

@@ -7,7 +7,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import { programFile } from '../../support/program-file.ts';
-import { driverName, ExplainRig } from '../explain/rig.ts';
+import { driverName } from '../../support/api-scene.ts';
+import { ExplainRig } from '../explain/rig.ts';
 
 const plugin = programFile('kubectl-csi');
 const sidecarArgs = [

@@ -8,7 +8,6 @@ import { describe, test } from 'node:test';
 import type { Environment } from '../../../src/cli/config.ts';
 import { ownNamespace, sanitised } from '../../../src/run/lock-name.ts';
 import type { CoreV1Event } from '@kubernetes/client-node';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Lease, LeaseRecord } from '../../../src/kube/election/lease-record.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../../support/program.ts';
@@ -17,7 +16,6 @@ import { Bulletin } from '../../support/bulletin.ts';
 import { freePort } from '../provision/free-port.ts';
 import { type SentRequest, Wire } from '../provision/wire.ts';
 
-const csi = loadCsi();
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 const events = { group: '', version: 'v1', plural: 'events' };
 // A busy machine must not make a leader late.
@@ -41,7 +39,7 @@ interface Options {
 
 async function start({ name = 'd.example.com', flags = [], environment = {}, lease }: Options = {}) {
   await using opened = new AsyncDisposableStack();
-  const driver = opened.use(await RecordingDriver.start({ csi, name }));
+  const driver = opened.use(await RecordingDriver.start({ name }));
   const cluster = opened.use(await StoredCluster.start([]));
   const api = cluster.server.client('test');
   const bulletin = new Bulletin();

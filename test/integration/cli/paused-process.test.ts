@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { storageProvisionerKey } from '../../../src/provision/objects.ts';
 import { maxStalenessMs } from '../../../src/provision/volume/deletion-holds.ts';
 import { ApiProxy, type ProxiedRequest } from '../../support/api-proxy.ts';
@@ -13,9 +12,8 @@ import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { claimsRef, SandboxApi } from '../../support/sandbox-api.ts';
 import { canFakeHostName, startSidecar } from '../../support/sidecar-process.ts';
 import type { StartedProcess } from '../../support/started-process.ts';
-import { Program } from '../csi/program.ts';
+import { Program } from '../../support/program.ts';
 
-const csi = loadCsi();
 const driverName = 'd.example.com';
 const volumesRef = { group: '', version: 'v1', plural: 'persistentvolumes' };
 const classesRef = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' };
@@ -47,7 +45,7 @@ interface Actor {
 }
 
 async function startDriver(): Promise<RecordingDriver> {
-  const driver = await RecordingDriver.start({ csi, name: driverName });
+  const driver = await RecordingDriver.start({ name: driverName });
   driver.always('CreateVolume', ({ request }) => ({
     volume: { volume_id: `id-of-${String(request['name'])}`, capacity_bytes: 1 << 30 },
   }));

@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import type { FaultMatch, FaultRule, InjectedFault } from '../../../sandbox/api/faults.ts';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { shutdownTimes } from '../../../src/run/shutdown.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
@@ -16,7 +15,6 @@ import { StoredCluster } from '../csi/stored-cluster.ts';
 const times = shutdownTimes(10_000);
 /** In milliseconds, far below the 30 s after which a request without a response ends by itself. */
 const promptMs = 12_000;
-const csi = loadCsi();
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
 
@@ -336,7 +334,7 @@ describe('on a signal while something hangs', () => {
   for (const each of cases) {
     const { what, objects = [storageClass(), claim()], hangs = [], faults = [], endsAt, code, releases = true } = each;
     test(`${what}: the process ends in time`, async () => {
-      await using driver = await RecordingDriver.start({ csi, ...(each.plugin && { plugin: each.plugin }) });
+      await using driver = await RecordingDriver.start({ ...(each.plugin && { plugin: each.plugin }) });
       await using cluster = await StoredCluster.start(objects);
       const { server } = cluster;
       each.driver?.(driver);

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { shutdownTimes } from '../../../src/run/shutdown.ts';
 import { eventually } from '../../support/eventually.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
@@ -14,7 +13,6 @@ import { type StartedProcess, startProcess } from '../../support/started-process
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { mainFile } from './program-run.ts';
 
-const csi = loadCsi();
 const { totalMs, gracePeriodSeconds } = shutdownTimes(10_000);
 const volumes = { group: '', version: 'v1', plural: 'persistentvolumes' };
 const name = 'pvc-11111111-1111-4111-8111-111111111111';
@@ -43,7 +41,7 @@ const objects: SandboxObject[] = [
 
 describe('a shutdown ends before the grace period of the Pod', { concurrency: true }, () => {
   test('while the API server does not respond, and the next start saves the volume that was created', async () => {
-    await using driver = await RecordingDriver.start({ csi });
+    await using driver = await RecordingDriver.start();
     await using cluster = await StoredCluster.start(objects);
     await using opened = new AsyncDisposableStack();
     const start = async (): Promise<StartedProcess> => {
@@ -70,7 +68,7 @@ describe('a shutdown ends before the grace period of the Pod', { concurrency: tr
   });
 
   test('immediately while a credential plugin hangs', async () => {
-    await using driver = await RecordingDriver.start({ csi });
+    await using driver = await RecordingDriver.start();
     await using opened = new AsyncDisposableStack();
     const folder = await mkdtemp(join(tmpdir(), 'shutdown-time-'));
     opened.defer(() => rm(folder, { recursive: true, force: true }));

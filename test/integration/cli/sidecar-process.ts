@@ -1,13 +1,10 @@
 /** The program as a process of its own, beside a driver by script and an API server in the test's process. */
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type StartedProcess, startProcess } from '../../support/started-process.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { mainFile } from './program-run.ts';
-
-const csi = loadCsi();
 
 export interface SidecarProcess extends AsyncDisposable {
   readonly driver: RecordingDriver;
@@ -32,7 +29,7 @@ export async function startSidecar(options: {
 }): Promise<SidecarProcess> {
   const { flags = [], objects = [], wrapper = [], nodeFlags = [], main = mainFile, environment = {} } = options;
   await using opened = new AsyncDisposableStack();
-  const driver = opened.use(await RecordingDriver.start({ csi }));
+  const driver = opened.use(await RecordingDriver.start());
   const cluster = opened.use(await StoredCluster.start(objects));
   const args = [...nodeFlags, main, `--csi-address=${driver.socketPath}`, `--master=${cluster.url}`, ...flags];
   const [program = process.execPath, ...rest] = [...wrapper, process.execPath, ...args];

@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { startProcess } from '../../support/started-process.ts';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { shutdownTimes } from '../../../src/run/shutdown.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
@@ -90,7 +89,7 @@ describe('on a signal', () => {
   });
 
   test('a drain that does not end in time is aborted and ends with code 1', async () => {
-    await using driver = await RecordingDriver.start({ csi: loadCsi() });
+    await using driver = await RecordingDriver.start();
     await using cluster = await StoredCluster.start(claimAndClass);
     driver.always('CreateVolume', () => new Promise<object>(() => undefined));
     const clock = new ManualClock();
@@ -109,7 +108,7 @@ describe('on a signal', () => {
   });
 
   test('a process whose first look at the API gets no answer does not wait for it, and ends with code 0', async () => {
-    await using driver = await RecordingDriver.start({ csi: loadCsi() });
+    await using driver = await RecordingDriver.start();
     await using server = await ScriptedServer.start();
     server.otherwise(() => undefined);
     await using program = new Program({ socketPath: driver.socketPath, apiUrl: server.url, flags: ['-v=5'] });

@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type Answer, DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../../support/program.ts';
@@ -13,7 +12,6 @@ import { StoredCluster } from '../csi/stored-cluster.ts';
 import { freePort } from '../provision/free-port.ts';
 import { Wire } from '../provision/wire.ts';
 
-const csi = loadCsi();
 const unavailable = new DriverFailure(status.UNAVAILABLE, 'not set up');
 
 interface Options {
@@ -25,7 +23,7 @@ interface Options {
 /** The program beside a driver and an API server, and what it sends there. */
 async function start({ controller = ['CREATE_DELETE_VOLUME'], flags = [], script }: Options = {}) {
   await using opened = new AsyncDisposableStack();
-  const driver = opened.use(await RecordingDriver.start({ csi, controller }));
+  const driver = opened.use(await RecordingDriver.start({ controller }));
   script?.(driver);
   const cluster = opened.use(await StoredCluster.start([]));
   const wire = opened.use(new Wire({ origin: cluster.url, onAnswer: () => undefined }));

@@ -3,7 +3,6 @@ import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { mainFile, type ProgramRun, runNode, runProgram } from './program-run.ts';
@@ -77,7 +76,7 @@ describe('among flags of the sidecar', () => {
   let driver: RecordingDriver;
   let cluster: StoredCluster;
   before(async () => {
-    driver = await RecordingDriver.start({ csi: loadCsi(), controller: ['CREATE_DELETE_VOLUME', 'LIST_VOLUMES'] });
+    driver = await RecordingDriver.start({ controller: ['CREATE_DELETE_VOLUME', 'LIST_VOLUMES'] });
     driver.always('ListVolumes', { entries: [] });
     cluster = await StoredCluster.start([claim]);
   });

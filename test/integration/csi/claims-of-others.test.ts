@@ -10,7 +10,7 @@ import { programFile } from '../../support/program-file.ts';
 import { startProcess } from '../../support/started-process.ts';
 import { answerWith, RawGrpcServer } from './raw-grpc-server.ts';
 import { createdVolume, startAnswers } from './encoded-answers.ts';
-import { driverName, resource } from './scene.ts';
+import { driverName, resource } from '../../support/api-scene.ts';
 import { StoredCluster } from './stored-cluster.ts';
 
 const storageClass = {

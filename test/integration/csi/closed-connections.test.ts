@@ -9,7 +9,6 @@ import { describe, test, type TestContext } from 'node:test';
 import { type ServerOptions, status } from '@grpc/grpc-js';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { Driver } from '../../../src/csi/driver.ts';
-import { csi } from '../../support/csi-rig.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { startAnswers } from './encoded-answers.ts';
@@ -308,7 +307,7 @@ async function connected(
 }
 
 async function startDriver(socketPath: string, serverOptions: ServerOptions = {}): Promise<RecordingDriver> {
-  const driver = await RecordingDriver.start({ csi, socketPath, serverOptions });
+  const driver = await RecordingDriver.start({ socketPath, serverOptions });
   driver.always('NodeGetInfo', { node_id: 'n1', accessible_topology: { segments: { zone: 'z1' } } });
   return driver;
 }

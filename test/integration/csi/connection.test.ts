@@ -101,7 +101,7 @@ describe('CsiConnection', () => {
     await seen.promise;
     const { fields } = lines.find(({ message }) => message === 'Still connecting') ?? {};
     assert.match((fields as { err?: string }).err ?? '', /^ENOENT: there is no \/.*csi\.sock: .*--csi-address/);
-    await using driver = await RecordingDriver.start({ csi, socketPath });
+    await using driver = await RecordingDriver.start({ socketPath });
     await connected;
     assert.equal(connection.state, 'ready');
     assert.deepEqual(driver.calls, []);
@@ -118,7 +118,7 @@ describe('CsiConnection', () => {
 
   test('notices a lost driver without any call and connects again when it is back', async (context) => {
     const socketPath = join(await socketFolder(context), 'csi.sock');
-    const first = await RecordingDriver.start({ csi, socketPath });
+    const first = await RecordingDriver.start({ socketPath });
     const lost = Promise.withResolvers<undefined>();
     const back = Promise.withResolvers<undefined>();
     await using connection = new CsiConnection({
@@ -132,7 +132,7 @@ describe('CsiConnection', () => {
     first.kill();
     await lost.promise;
     assert.equal(connection.state, 'lost');
-    await using second = await RecordingDriver.start({ csi, socketPath });
+    await using second = await RecordingDriver.start({ socketPath });
     await back.promise;
     assert.equal(connection.state, 'ready');
     const calls = csiCalls(csi, { connection, timeoutMs: 5000, logger: silentLogger, clock: systemClock });
@@ -142,7 +142,7 @@ describe('CsiConnection', () => {
 
   test('a call while the driver is away fails with Unavailable', async (context) => {
     const socketPath = join(await socketFolder(context), 'csi.sock');
-    const driver = await RecordingDriver.start({ csi, socketPath });
+    const driver = await RecordingDriver.start({ socketPath });
     const lost = Promise.withResolvers<undefined>();
     await using connection = new CsiConnection({
       address: socketPath,
@@ -159,7 +159,7 @@ describe('CsiConnection', () => {
 
   test('a call right after a loss waits for the next attempt to connect', async (context) => {
     const socketPath = join(await socketFolder(context), 'csi.sock');
-    const first = await RecordingDriver.start({ csi, socketPath });
+    const first = await RecordingDriver.start({ socketPath });
     const lost = Promise.withResolvers<undefined>();
     await using connection = new CsiConnection({
       address: socketPath,
@@ -169,7 +169,7 @@ describe('CsiConnection', () => {
     });
     await connection.connect();
     first.kill();
-    await using second = await RecordingDriver.start({ csi, socketPath });
+    await using second = await RecordingDriver.start({ socketPath });
     await lost.promise;
     const calls = csiCalls(csi, { connection, timeoutMs: 5000, logger: silentLogger, clock: systemClock });
     await calls.probe();
@@ -177,7 +177,7 @@ describe('CsiConnection', () => {
   });
 
   test('a call in flight when the socket breaks fails with Unavailable', async (context) => {
-    await using driver = await RecordingDriver.start({ csi });
+    await using driver = await RecordingDriver.start();
     driver.next('Probe', () => new Promise<object>(() => undefined));
     const { socketPath, cut } = await relay(context, driver.socketPath);
     await using connection = new CsiConnection({ address: socketPath, logger: silentLogger, clock: systemClock });
@@ -190,7 +190,7 @@ describe('CsiConnection', () => {
   });
 
   test('is closed for good after disposal, and disposal may be repeated', async () => {
-    await using driver = await RecordingDriver.start({ csi });
+    await using driver = await RecordingDriver.start();
     let losses = 0;
     const connection = new CsiConnection({
       address: driver.socketPath,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { csi, Scene } from './scene.ts';
+import { Scene } from './scene.ts';
 import { terms } from '../../support/topology-clusters.ts';
 import { startTopologyScene, topologyPlugin } from './topology/topology-scene.ts';
 
@@ -15,7 +15,7 @@ async function loseDriver(scene: Scene): Promise<void> {
 
 /** Another process of the same driver, on the same socket. */
 async function restartDriver(scene: Scene): Promise<RecordingDriver> {
-  return await RecordingDriver.start({ csi, socketPath: scene.driver.socketPath });
+  return await RecordingDriver.start({ socketPath: scene.driver.socketPath });
 }
 
 describe('a driver that goes away and comes back', () => {
@@ -73,7 +73,7 @@ describe('a driver that goes away and comes back', () => {
     await scene.event('ProvisioningFailed', 'testpvc');
     topology.select('testpvc', 'n2');
     const { socketPath } = scene.driver;
-    await using driver = await RecordingDriver.start({ csi, socketPath, plugin: topologyPlugin });
+    await using driver = await RecordingDriver.start({ socketPath, plugin: topologyPlugin });
     await scene.volume('testpvc');
     const [call] = driver.callsOf('CreateVolume');
     const place = terms('{R=rB,Z=z2}');

@@ -9,7 +9,6 @@ import { Driver } from '../../../src/csi/driver.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { csi } from '../../support/csi-rig.ts';
 
 /** Distinguishes the timer of the limit from all others: only that one is held still. */
 const awayLimitMs = 3_600_001;
@@ -96,7 +95,7 @@ describe('the limit on the absence of a driver', () => {
     rig.first.kill();
     await rig.logged('Lost connection');
     await rig.limit.advance(awayLimitMs - 1);
-    const second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
+    const second = await RecordingDriver.start({ socketPath: rig.socketPath });
     await rig.logged('The driver came back');
     await rig.limit.advance(awayLimitMs * 2);
     second.kill();
@@ -118,7 +117,7 @@ describe('the limit on the absence of a driver', () => {
     await using rig = await connected(context);
     rig.first.kill();
     await rig.logged('Lost connection');
-    await using second = await RecordingDriver.start({ csi, socketPath: rig.socketPath, name: 'other.example.com' });
+    await using second = await RecordingDriver.start({ socketPath: rig.socketPath, name: 'other.example.com' });
     await second.called('GetPluginInfo');
     await rig.until(() => rig.gone.length > 0);
     await rig.limit.advance(awayLimitMs);
@@ -138,7 +137,7 @@ describe('a listener for reconnects that throws', () => {
     rig.driver.onReconnected(() => (notified += 1));
     rig.first.kill();
     await rig.logged('Lost connection');
-    await using second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
+    await using second = await RecordingDriver.start({ socketPath: rig.socketPath });
     await rig.logged('A listener failed after the driver came back');
     await rig.driver.calls.deleteVolume({ volume_id: 'v' });
     assert.equal(rig.logs('A listener failed after the driver came back'), 1);
@@ -152,7 +151,7 @@ describe('a listener for reconnects that throws', () => {
 async function silentDriver(rig: Rig): Promise<RecordingDriver> {
   rig.first.kill();
   await rig.logged('Lost connection');
-  const second = await RecordingDriver.start({ csi, socketPath: rig.socketPath });
+  const second = await RecordingDriver.start({ socketPath: rig.socketPath });
   second.always('GetPluginInfo', new DriverFailure(status.UNAVAILABLE, 'not yet'));
   await second.called('GetPluginInfo');
   return second;
@@ -177,7 +176,7 @@ async function connected(context: TestContext): Promise<Rig> {
   const folder = await mkdtemp(join(tmpdir(), 'csi-driver-'));
   context.after(() => rm(folder, { recursive: true, force: true }));
   const socketPath = join(folder, 'csi.sock');
-  const first = await RecordingDriver.start({ csi, socketPath });
+  const first = await RecordingDriver.start({ socketPath });
   const lines: LogLine[] = [];
   const gone: string[] = [];
   const counted: string[] = [];

@@ -7,7 +7,8 @@ import { status } from '@grpc/grpc-js';
 import { DriverFailure, RecordingDriver, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { createdVolume, encoded, startAnswers } from './encoded-answers.ts';
 import { answerWith, RawGrpcServer } from './raw-grpc-server.ts';
-import { csi, driverName, resource, Scene } from './scene.ts';
+import { driverName, resource } from '../../support/api-scene.ts';
+import { Scene } from './scene.ts';
 
 const gi = 1n << 30n;
 /** One attempt only: no retry comes within a test. */
@@ -468,7 +469,7 @@ describe('proto versions', () => {
 describe('a driver that starts anew', () => {
   /** Another driver process on the socket of one that has died. */
   const successor = (scene: Scene, options: object = {}): Promise<RecordingDriver> =>
-    RecordingDriver.start({ csi, socketPath: scene.driver.socketPath, ...options });
+    RecordingDriver.start({ socketPath: scene.driver.socketPath, ...options });
   const writers = (driver: RecordingDriver): unknown =>
     (driver.callsOf('CreateVolume')[0]?.request['volume_capabilities'] as { access_mode: unknown }[])[0]?.access_mode;
 

@@ -1,9 +1,10 @@
 /** Encoded answers of an ordinary driver, for servers without a gRPC library. */
-import { csi, driverName } from './scene.ts';
+import { loadCsi } from '../../../src/csi/csi-proto.ts';
+import { driverName } from '../../support/api-scene.ts';
 
 type Methods = Record<string, { response: { encode: (message: object) => Buffer } }>;
 
-const { Identity, Controller } = csi.v1;
+const { Identity, Controller } = loadCsi().v1;
 const methods = { ...Identity, ...Controller } as unknown as Methods;
 
 /** One message as the driver would send it. */

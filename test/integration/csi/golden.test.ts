@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../../support/bulletin.ts';
@@ -36,7 +35,6 @@ interface GoldenCase {
   volume: object;
 }
 
-const csi = loadCsi();
 const folder = join(import.meta.dirname, 'golden');
 const volumesPath = '/api/v1/persistentvolumes';
 
@@ -55,7 +53,6 @@ for (const file of readdirSync(folder).toSorted()) {
 
 async function provision(given: GoldenCase['given']): Promise<Record<'requests' | 'volumes' | 'failures', unknown[]>> {
   await using driver = await RecordingDriver.start({
-    csi,
     ...(given.pluginCapabilities === undefined ? {} : { plugin: given.pluginCapabilities }),
     ...(given.controllerCapabilities === undefined ? {} : { controller: given.controllerCapabilities }),
   });

@@ -3,12 +3,10 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type { SandboxClient, SandboxObject } from '../../../sandbox/api/client.ts';
 import { type StartedProcess, startProcess } from '../../support/started-process.ts';
-import { Bulletin } from '../../support/bulletin.ts';
+import { ApiScene, driverName } from '../../support/api-scene.ts';
 import { createdVolume, encoded, startAnswers } from './encoded-answers.ts';
 import { answerWith, type RawCall, type RawHandler, RawGrpcServer } from './raw-grpc-server.ts';
-import { driverName, resource } from './scene.ts';
 import { StoredCluster } from './stored-cluster.ts';
 
 const main = join(import.meta.dirname, '../../../src/main.ts');
@@ -56,24 +54,23 @@ export const unimplemented: RawHandler = ({ stream }) =>
   stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '12' }, { endStream: true });
 
 /** The program with a driver that a test may let loose. */
-export class HostileScene implements AsyncDisposable {
+export class HostileScene extends ApiScene {
   readonly raw: RawGrpcServer;
-  readonly api: SandboxClient;
   readonly sidecar: StartedProcess;
   /** How CreateVolume is answered now. */
   createVolume: RawHandler = behave;
   /** How everything else is answered now. */
   others: RawHandler = behave;
-  readonly #cluster: StoredCluster;
-  readonly #bulletin = new Bulletin();
   #serial = 0;
 
   private constructor(parts: { raw: RawGrpcServer; cluster: StoredCluster; sidecar: StartedProcess }) {
-    this.raw = parts.raw;
-    this.sidecar = parts.sidecar;
-    this.#cluster = parts.cluster;
-    this.api = parts.cluster.server.client('test');
-    for (const each of Object.values(resource)) this.api.subscribe(each, this.#bulletin.notify);
+    const { raw, cluster, sidecar } = parts;
+    super({ server: cluster.server, url: cluster.url, opened: new AsyncDisposableStack() });
+    this.raw = raw;
+    this.sidecar = sidecar;
+    this.opened.use(cluster);
+    this.opened.use(raw);
+    this.opened.defer(() => sidecar.stop('SIGKILL'));
   }
 
   static async start(flags: readonly string[] = []): Promise<HostileScene> {
@@ -100,8 +97,8 @@ export class HostileScene implements AsyncDisposable {
     return scene;
   }
 
-  until<T>(what: string, read: () => T | undefined | false): Promise<T> {
-    return this.#bulletin.until(what, () => {
+  override until<T>(what: string, read: () => T | undefined | false): Promise<T> {
+    return super.until(what, () => {
       if (!this.sidecar.running()) throw new Error(`the program has ended\n${this.sidecar.log()}`);
       return read();
     });
@@ -112,30 +109,12 @@ export class HostileScene implements AsyncDisposable {
   }
 
   addClaim(): string {
-    const name = `c${++this.#serial}`;
-    this.api.create(resource.claims, {
-      metadata: { namespace: 'ns1', name, annotations: { 'volume.kubernetes.io/storage-provisioner': driverName } },
-      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'sc' },
-    });
-    return name;
-  }
-
-  async volume(claimName: string): Promise<SandboxObject> {
-    const ofClaim = (volume: SandboxObject): boolean =>
-      (volume as unknown as { spec: { claimRef: { name: string } } }).spec.claimRef.name === claimName;
-    return await this.until(`the volume of ${claimName}`, () => this.api.list(resource.volumes).find(ofClaim));
+    return this.createClaim(`c${++this.#serial}`).metadata.name;
   }
 
   /** Messages of warnings about a claim. */
   warnings(claimName: string): string[] {
-    const events = this.api.list(resource.events) as unknown as {
-      involvedObject: { name: string };
-      type: string;
-      message: string;
-    }[];
-    return events
-      .filter((event) => event.type === 'Warning' && event.involvedObject.name === claimName)
-      .map(({ message }) => message);
+    return this.events(claimName).flatMap(({ type, message }) => (type === 'Warning' ? [message] : []));
   }
 
   async warning(claimName: string, text: string | RegExp): Promise<void> {
@@ -158,12 +137,6 @@ export class HostileScene implements AsyncDisposable {
   async residentMib(): Promise<number> {
     const status = await readFile(`/proc/${this.sidecar.pid}/status`, 'utf8');
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.sidecar.stop('SIGKILL');
-    await this.raw[Symbol.asyncDispose]();
-    await this.#cluster[Symbol.asyncDispose]();
   }
 }
 

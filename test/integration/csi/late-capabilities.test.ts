@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { csi, driverName, resource, Scene } from './scene.ts';
+import { driverName, resource } from '../../support/api-scene.ts';
+import { Scene } from './scene.ts';
 
 const cloningProtection = 'provisioner.storage.kubernetes.io/cloning-protection';
 const snapshotProtection = 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection';
@@ -35,7 +36,7 @@ async function comesBack(scene: Scene, ...capabilities: string[]): Promise<Recor
   scene.driver.kill();
   await scene.program.logged('Lost connection');
   const controller = ['CREATE_DELETE_VOLUME', ...capabilities];
-  const driver = await RecordingDriver.start({ csi, name: driverName, socketPath, controller });
+  const driver = await RecordingDriver.start({ name: driverName, socketPath, controller });
   await scene.program.logged('The driver came back');
   return driver;
 }
@@ -71,7 +72,7 @@ describe('a driver without dynamic provisioning', () => {
     await scene.program.logged('Started provisioner controller');
     const { socketPath } = scene.driver;
     scene.driver.kill();
-    await using _driver = await RecordingDriver.start({ csi, name: driverName, socketPath, controller: [] });
+    await using _driver = await RecordingDriver.start({ name: driverName, socketPath, controller: [] });
     const line = await scene.program.logged('controller CREATE_DELETE_VOLUME capability is not reported');
     assert.match(line, /^E/);
   });

@@ -5,7 +5,8 @@ import { PlanWaits } from '../../../src/csi/plan-waits.ts';
 import type { InformerHandler } from '../../../src/kube/cache/informer.ts';
 import type { KubeObject } from '../../../src/kube/kube-object.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
-import { driverName, resource, Scene } from './scene.ts';
+import { driverName, resource } from '../../support/api-scene.ts';
+import { Scene } from './scene.ts';
 
 const flags = ['--retry-interval-start=1h', '--retry-interval-max=1h'];
 

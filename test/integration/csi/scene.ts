@@ -1,35 +1,12 @@
 /** A driver by script, an API server and the whole program between them. */
 import type { Clock } from '../../../src/base/clock.ts';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import type { Environment } from '../../../src/cli/config.ts';
-import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import type { ApiServer, ApiServerOptions } from '../../../sandbox/api/api-server.ts';
-import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
+import type { SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
-import { Bulletin } from '../../support/bulletin.ts';
+import { ApiScene, type ApiSceneOptions, driverName, resource, type SavedVolume } from '../../support/api-scene.ts';
 import { Program } from '../../support/program.ts';
 import { StoredCluster } from './stored-cluster.ts';
-
-export const csi = loadCsi();
-export const driverName = 'd.example.com';
-
-const core = (plural: string) => ({ group: '', version: 'v1', plural });
-export const resource = {
-  claims: core('persistentvolumeclaims'),
-  volumes: core('persistentvolumes'),
-  secrets: core('secrets'),
-  nodes: core('nodes'),
-  csiNodes: { group: 'storage.k8s.io', version: 'v1', plural: 'csinodes' },
-  events: core('events'),
-} as const;
-
-/** A core/v1 event, as far as tests look at it. */
-export interface SeenEvent {
-  type: string;
-  reason: string;
-  message: string;
-  count: number;
-}
 
 export interface SceneOptions {
   /** Default `d.example.com`. */
@@ -59,27 +36,14 @@ export interface SceneOptions {
 }
 
 /** A running scene; dispose it. */
-export class Scene implements AsyncDisposable {
+export class Scene extends ApiScene {
   readonly driver: RecordingDriver;
-  readonly cluster: StoredCluster;
-  /** The API without HTTP, for what users and other controllers do. */
-  readonly api: SandboxClient;
   readonly program: Program;
-  readonly #driverName: string;
-  readonly #bulletin = new Bulletin();
-  readonly #opened: AsyncDisposableStack;
 
-  private constructor(
-    opened: AsyncDisposableStack,
-    parts: { driver: RecordingDriver; driverName: string; cluster: StoredCluster; program: Program },
-  ) {
-    this.#opened = opened;
-    this.#driverName = parts.driverName;
+  private constructor(options: ApiSceneOptions, parts: { driver: RecordingDriver; program: Program }) {
+    super(options);
     this.driver = parts.driver;
-    this.cluster = parts.cluster;
     this.program = parts.program;
-    this.api = parts.cluster.server.client('test');
-    for (const each of Object.values(resource)) this.api.subscribe(each, this.#bulletin.notify);
   }
 
   static async start(options: SceneOptions = {}): Promise<Scene> {
@@ -95,10 +59,9 @@ export class Scene implements AsyncDisposable {
     } = options;
     const driver = opened.use(
       await RecordingDriver.start({
-        csi,
         name,
-        ...(plugin === undefined ? {} : { plugin }),
-        ...(controller === undefined ? {} : { controller }),
+        plugin,
+        controller,
       }),
     );
     options.script?.(driver);
@@ -123,48 +86,13 @@ export class Scene implements AsyncDisposable {
         ...(options.clock && { clock: options.clock }),
       }),
     );
-    return new Scene(opened.move(), { driver, driverName: name, cluster, program });
+    const { server, url } = cluster;
+    return new Scene({ server, url, opened: opened.move(), driver: name }, { driver, program });
   }
 
-  /** Resolves with what `read` finds; looked at when something changes in the cluster, and every few milliseconds. */
-  until<T>(what: string, read: () => T | undefined | false): Promise<T> {
-    return this.#bulletin.until(what, read);
-  }
-
-  /** A claim of class `sc` for this driver, 1Gi unless the spec says otherwise. */
-  addClaim(name = 'c1', spec: object = {}, metadata: Partial<SandboxMeta> = {}): SandboxObject {
-    return this.api.create(resource.claims, {
-      metadata: {
-        name,
-        namespace: 'ns1',
-        ...metadata,
-        annotations: { 'volume.kubernetes.io/storage-provisioner': this.#driverName, ...metadata.annotations },
-      },
-      spec: {
-        accessModes: ['ReadWriteOnce'],
-        resources: { requests: { storage: '1Gi' } },
-        storageClassName: 'sc',
-        ...spec,
-      },
-    });
-  }
-
-  /** Deletes a claim for good, as the control plane does with one that no pod uses. */
-  removeClaim(name = 'c1'): void {
-    const claim = structuredClone(this.api.get(resource.claims, { namespace: 'ns1', name }));
-    if (claim === undefined) throw new Error(`no claim ${name}`);
-    this.api.update(resource.claims, { ...claim, metadata: { ...claim.metadata, finalizers: [] } });
-    this.api.delete(resource.claims, { namespace: 'ns1', name });
-  }
-
-  /** The volume of a claim, once it is saved. */
-  async volume(claimName = 'c1'): Promise<SavedVolume> {
-    return await this.until(`the volume of ${claimName}`, () => this.volumeNow(claimName));
-  }
-
-  volumeNow(claimName = 'c1'): SavedVolume | undefined {
-    const volumes = this.api.list(resource.volumes) as unknown as SavedVolume[];
-    return volumes.find(({ spec }) => spec.claimRef.name === claimName);
+  /** As `createClaim`. */
+  addClaim(name?: string, spec?: object, metadata?: Partial<SandboxMeta>): SandboxObject {
+    return this.createClaim(name, spec, metadata);
   }
 
   /** Resolves once the program has let go of a released volume. */
@@ -189,38 +117,4 @@ export class Scene implements AsyncDisposable {
     if (volume === undefined) throw new Error(`no volume ${name}`);
     this.api.updateStatus(resource.volumes, { ...volume, status: { phase: 'Released' } });
   }
-
-  /** Events about an object, oldest first. */
-  events(name = 'c1'): SeenEvent[] {
-    const about = (event: SandboxObject): unknown => (event['involvedObject'] as { name?: string }).name;
-    const events = this.api.list(resource.events).filter((event) => about(event) === name);
-    return (events as unknown as SeenEvent[]).map(({ type, reason, message, count }) => ({
-      type,
-      reason,
-      message,
-      count,
-    }));
-  }
-
-  /** The first event of a reason about an object, once it is there. */
-  async event(reason: string, name = 'c1'): Promise<SeenEvent> {
-    return await this.until(`an event ${reason} about ${name}`, () =>
-      this.events(name).find((event) => event.reason === reason),
-    );
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#opened.disposeAsync();
-  }
-}
-
-/** The parts of a PersistentVolume that tests look at. */
-export interface SavedVolume {
-  metadata: SandboxMeta;
-  spec: {
-    claimRef: { name: string };
-    capacity: { storage: string };
-    csi: { volumeHandle: string; fsType?: string; volumeAttributes: Record<string, string> };
-    nodeAffinity?: PersistentVolume['spec']['nodeAffinity'];
-  };
 }

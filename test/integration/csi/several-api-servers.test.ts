@@ -9,10 +9,8 @@ import {
   olderAttributesClassVersions,
   volumeAttributesClasses,
 } from '../../../src/csi/volume-attributes-class.ts';
-import { Credentials } from '../../../src/kube/credentials/credentials.ts';
+import { connect } from '../../../src/kube/client/connect.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
-import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
-import { Transport } from '../../../src/kube/client/transport.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type Answer, ScriptedServer } from '../../support/fakes/scripted-server.ts';
 import { startBalancer } from '../../support/tcp-balancer.ts';
@@ -39,9 +37,7 @@ async function startServers(...versions: (readonly string[])[]) {
   const servers = await Promise.all(versions.map(startServer));
   const balancer = await startBalancer(servers.map(({ url }) => Number(new URL(url).port)));
   const parts = { clock: new ManualClock(), logger: silentLogger };
-  const load = (): ReturnType<typeof loadKubeConfig> =>
-    loadKubeConfig({ master: `http://127.0.0.1:${balancer.port}`, environment: {} });
-  const transport = new Transport({ ...parts, credentials: new Credentials({ ...parts, load }), userAgent: 'test' });
+  const transport = connect({ ...parts, master: `http://127.0.0.1:${balancer.port}`, environment: {} });
   const client = new KubeClient({ transport, fieldManager: 'test' });
   const found = new OptionalApi({
     ...{ ...parts, client, resource: volumeAttributesClasses, olderVersions: olderAttributesClassVersions },

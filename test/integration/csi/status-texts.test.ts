@@ -8,10 +8,11 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { CsiConnection } from '../../../src/csi/connection.ts';
 import { type CsiCalls, csiCalls } from '../../../src/csi/csi-calls.ts';
+import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createdVolume, startAnswers } from './encoded-answers.ts';
 import { answerWith, type RawCall, type RawHandler, RawGrpcServer } from './raw-grpc-server.ts';
-import { csi, Scene } from './scene.ts';
+import { Scene } from './scene.ts';
 
 const invalidArgument = '3';
 const tooLong = /^rpc error: code = Internal desc = the driver's status did not arrive.*64 KiB/;
@@ -35,7 +36,7 @@ async function connected(handler: RawHandler): Promise<AsyncDisposable & { raw: 
     new CsiConnection({ address: raw.socketPath, logger: silentLogger, clock: systemClock }),
   );
   await connection.connect();
-  const calls = csiCalls(csi, { connection, timeoutMs: 10_000, logger: silentLogger, clock: systemClock });
+  const calls = csiCalls(loadCsi(), { connection, timeoutMs: 10_000, logger: silentLogger, clock: systemClock });
   await calls.probe();
   handle = handler;
   const held = opened.move();

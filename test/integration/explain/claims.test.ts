@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Cause } from '../../../src/explain/causes/cause.ts';
 import type { Explanation, Verdict } from '../../../src/explain/explanation.ts';
-import { driverName, ExplainRig } from './rig.ts';
+import { driverName } from '../../support/api-scene.ts';
+import { ExplainRig } from './rig.ts';
 
 const minute = 60_000;
 
@@ -862,7 +863,7 @@ const rows: readonly Row[] = [
     },
     verdict: 'waiting',
     cause: 'no-leader',
-    says: /may have no leader for 12 s: A standby waits for another process\./,
+    says: /may have no leader for 1\d s: A standby waits for another process\./,
     cure: /takes the Lease over once nobody has renewed it/,
   },
   {

@@ -8,7 +8,8 @@ import type { FaultAction, FaultMatch, InjectedFault } from '../../../sandbox/ap
 import { explainWhy } from '../../../src/cli/why.ts';
 import type { Explanation } from '../../../src/explain/explanation.ts';
 import { eventually } from '../../support/eventually.ts';
-import { resource, Scene } from '../csi/scene.ts';
+import { resource } from '../../support/api-scene.ts';
+import { Scene } from '../csi/scene.ts';
 import { freePort } from '../provision/free-port.ts';
 
 const secret = {
@@ -146,11 +147,11 @@ async function opened({ match, action }: Row) {
   return { scene, read, repaired: () => fault?.remove() };
 }
 
-async function why({ cluster }: Scene, object: string): Promise<Explanation> {
+async function why({ url }: Scene, object: string): Promise<Explanation> {
   const written: string[] = [];
   await explainWhy({
     program: 'csi-provisioner why',
-    args: [object, '-o', 'json', `--master=${cluster.url}`],
+    args: [object, '-o', 'json', `--master=${url}`],
     environment: {},
     stdin: process.stdin,
     stdout: { write: (text) => written.push(text) },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { driverName, ExplainRig } from './rig.ts';
+import { driverName } from '../../support/api-scene.ts';
+import { ExplainRig } from './rig.ts';
 
 const count = 10_000;
 

@@ -1,40 +1,20 @@
 /** The sandbox's API server with objects as a cluster would have them, and the explanations of `why` over HTTP. */
-import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { claimSecret } from '../../../src/cli/why.ts';
 import { ClusterReader } from '../../../src/explain/cluster-reader.ts';
 import { explainClaim } from '../../../src/explain/explain-claim.ts';
 import { explainVolume } from '../../../src/explain/explain-volume.ts';
 import type { Explanation } from '../../../src/explain/explanation.ts';
-import { Credentials } from '../../../src/kube/credentials/credentials.ts';
+import { connect } from '../../../src/kube/client/connect.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
-import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
-import { Transport } from '../../../src/kube/client/transport.ts';
+import type { Transport } from '../../../src/kube/client/transport.ts';
 import { ApiServer } from '../../../sandbox/api/api-server.ts';
+import { driverName, resource } from '../../support/api-scene.ts';
 import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 
-export const driverName = 'd.example.com';
 const handedOver = 'volume.kubernetes.io/storage-provisioner';
 
-const refs = {
-  claims: { group: '', version: 'v1', plural: 'persistentvolumeclaims' },
-  volumes: { group: '', version: 'v1', plural: 'persistentvolumes' },
-  pods: { group: '', version: 'v1', plural: 'pods' },
-  nodes: { group: '', version: 'v1', plural: 'nodes' },
-  events: { group: '', version: 'v1', plural: 'events' },
-  secrets: { group: '', version: 'v1', plural: 'secrets' },
-  classes: { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' },
-  drivers: { group: 'storage.k8s.io', version: 'v1', plural: 'csidrivers' },
-  csiNodes: { group: 'storage.k8s.io', version: 'v1', plural: 'csinodes' },
-  attachments: { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattachments' },
-  capacities: { group: 'storage.k8s.io', version: 'v1', plural: 'csistoragecapacities' },
-  attributesClasses: { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' },
-  leases: { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' },
-  snapshots: { group: 'snapshot.storage.k8s.io', version: 'v1', plural: 'volumesnapshots' },
-  grants: { group: 'gateway.networking.k8s.io', version: 'v1beta1', plural: 'referencegrants' },
-};
-
-export type Kind = keyof typeof refs;
+export type Kind = keyof typeof resource;
 
 /** What others than its user write into a claim. */
 export interface ClaimState {
@@ -67,14 +47,10 @@ export class ExplainRig implements AsyncDisposable {
     this.server = server;
     this.url = url;
     this.api = server.client('test');
-    const clock = systemClock;
-    const logger = silentLogger;
-    const load = () => loadKubeConfig({ master: url, environment: {} });
-    this.#transport = new Transport({
-      credentials: new Credentials({ load, clock, logger }),
-      userAgent: 'test',
-      clock,
-      logger,
+    this.#transport = connect({
+      master: url,
+      environment: {},
+      logger: silentLogger,
       onRequest: ({ verb, resource }) => this.requests.push(`${verb} ${resource}`),
     });
     this.#client = new KubeClient({ transport: this.#transport, fieldManager: 'test' });
@@ -93,20 +69,20 @@ export class ExplainRig implements AsyncDisposable {
   ): SandboxObject {
     const { status, metadata, ...fields } = object;
     const name = metadata.name ?? `o${++this.#serial}`;
-    const created = this.api.create(refs[kind], { ...fields, metadata: { ...metadata, name } });
-    return status === undefined ? created : this.api.updateStatus(refs[kind], { ...created, status });
+    const created = this.api.create(resource[kind], { ...fields, metadata: { ...metadata, name } });
+    return status === undefined ? created : this.api.updateStatus(resource[kind], { ...created, status });
   }
 
   change(kind: Kind, object: SandboxObject): SandboxObject {
-    return this.api.update(refs[kind], object);
+    return this.api.update(resource[kind], object);
   }
 
   changeStatus(kind: Kind, object: SandboxObject): SandboxObject {
-    return this.api.updateStatus(refs[kind], object);
+    return this.api.updateStatus(resource[kind], object);
   }
 
   delete(kind: Kind, name: string, namespace?: string): void {
-    this.api.delete(refs[kind], { name, ...(namespace !== undefined && { namespace }) });
+    this.api.delete(resource[kind], { name, ...(namespace !== undefined && { namespace }) });
   }
 
   /** The class `sc` of the driver. */
@@ -126,7 +102,7 @@ export class ExplainRig implements AsyncDisposable {
 
   /** The Lease of the provisioner. */
   lease(): SandboxObject {
-    const lease = this.api.get(refs.leases, { name: driverName.replaceAll('.', '-'), namespace: 'driver' });
+    const lease = this.api.get(resource.leases, { name: driverName.replaceAll('.', '-'), namespace: 'driver' });
     if (lease === undefined) throw new Error('there is no Lease');
     return lease;
   }
@@ -190,7 +166,7 @@ export class ExplainRig implements AsyncDisposable {
 
   /** Pod `ns1/NAME`. */
   pod(name: string): SandboxObject {
-    const pod = this.api.get(refs.pods, { name, namespace: 'ns1' });
+    const pod = this.api.get(resource.pods, { name, namespace: 'ns1' });
     if (pod === undefined) throw new Error(`there is no Pod ${name}`);
     return pod;
   }

@@ -5,7 +5,8 @@ import { checkRow, objectOf } from '../../support/claim-rows/check-row.ts';
 import { RowWorld } from '../../support/claim-rows/world.ts';
 import { ObjectApi } from '../../support/claim-rows/object-api.ts';
 import { rows } from '../../support/claim-rows/rows.ts';
-import { driverName, ExplainRig } from './rig.ts';
+import { driverName } from '../../support/api-scene.ts';
+import { ExplainRig } from './rig.ts';
 
 describe('why of a recorded set of objects', () => {
   for (const row of rows) {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Cause } from '../../../src/explain/causes/cause.ts';
 import type { Verdict } from '../../../src/explain/explanation.ts';
-import { driverName, ExplainRig } from './rig.ts';
+import { driverName } from '../../support/api-scene.ts';
+import { ExplainRig } from './rig.ts';
 
 const minute = 60_000;
 const claimRef = { namespace: 'ns1', name: 'c', uid: 'u' };

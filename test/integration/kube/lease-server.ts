@@ -1,13 +1,12 @@
 /** A scripted API server that holds one Lease, and electors that compete for it, all under one clock. */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../src/base/clock.ts';
-import { Credentials } from '../../../src/kube/credentials/credentials.ts';
-import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
 import { LeaderElector } from '../../../src/kube/election/leader-elector.ts';
 import type { LeaderElectorOptions } from '../../../src/kube/election/leader-elector-options.ts';
 import type { Lease, LeaseRecord } from '../../../src/kube/election/lease-record.ts';
 import type { ObjectReference } from '../../../src/kube/kube-object.ts';
-import { Transport } from '../../../src/kube/client/transport.ts';
+import { connect } from '../../../src/kube/client/connect.ts';
+import type { Transport } from '../../../src/kube/client/transport.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { type ScriptedReply, type ScriptedRequest, ScriptedServer } from '../../support/fakes/scripted-server.ts';
@@ -123,13 +122,7 @@ export class LeaseServer implements AsyncDisposable {
   /** A transport that names itself as this user agent. */
   transport(userAgent: string, clock: Clock): Transport {
     const logger = recordedLogger(this.log, { identity: userAgent });
-    const load = () => loadKubeConfig({ master: this.server.url, environment: {} });
-    const transport = new Transport({
-      credentials: new Credentials({ load, clock, logger }),
-      userAgent,
-      clock,
-      logger,
-    });
+    const transport = connect({ master: this.server.url, environment: {}, userAgent, clock, logger });
     this.#transports.push(transport);
     return transport;
   }

@@ -1,10 +1,9 @@
 /** A `ProvisionController` between a scripted provisioner and a real HTTP API, with the objects of the cases. */
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
-import { Credentials } from '../../../src/kube/credentials/credentials.ts';
-import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
 import type { Informer } from '../../../src/kube/cache/informer.ts';
 import { ExponentialLimiter, type RateLimiter } from '../../../src/kube/queue/rate-limiter.ts';
-import { Transport } from '../../../src/kube/client/transport.ts';
+import { connect } from '../../../src/kube/client/connect.ts';
+import type { Transport } from '../../../src/kube/client/transport.ts';
 import { provisionInformers } from '../../../src/provision/cache/informers.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../../src/provision/objects.ts';
 import { ProvisionController } from '../../../src/provision/provision-controller.ts';
@@ -106,13 +105,7 @@ export class Rig implements AsyncDisposable {
       ...(options.methods && { methods: options.methods }),
     });
     this.provisioner.on('call', notify);
-    const load = () => loadKubeConfig({ master: url, environment: {} });
-    this.transport = new Transport({
-      credentials: new Credentials({ load, clock: systemClock, logger }),
-      userAgent,
-      clock: systemClock,
-      logger,
-    });
+    this.transport = connect({ master: url, environment: {}, userAgent, logger });
     const { additionalProvisionerNames = [] } = controller;
     const isKnownProvisioner = (name: string): boolean => name === 'drv' || additionalProvisionerNames.includes(name);
     this.controller = new ProvisionController({

@@ -4,13 +4,11 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { type Provisioner, runProvisioner, type SignalSource, silentLogger } from '../../../src/index.ts';
 import { ForbiddenError } from '../../../src/kube/client/api-error.ts';
-import { Credentials } from '../../../src/kube/credentials/credentials.ts';
+import { connect } from '../../../src/kube/client/connect.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
-import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
 import type { ObjectReference } from '../../../src/kube/kube-object.ts';
 import { ownPod } from '../../../src/kube/client/own-account.ts';
 import { leases } from '../../../src/kube/election/lease-record.ts';
-import { Transport } from '../../../src/kube/client/transport.ts';
 import { ForbiddenLock } from '../../../src/run/leader-events.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
@@ -98,9 +96,7 @@ describe('the event about a forbidden lock', () => {
     await using opened = new AsyncDisposableStack();
     const server = opened.use(await serverWith(extra));
     const clock = new ManualClock();
-    const load = () => loadKubeConfig({ master: server.url, environment: {} });
-    const credentials = new Credentials({ load, clock, logger: silentLogger });
-    const transport = opened.use(new Transport({ credentials, userAgent: 'test', clock, logger: silentLogger }));
+    const transport = opened.use(connect({ master: server.url, environment: {}, clock, logger: silentLogger }));
     const about: ObjectReference[] = [];
     const client = new KubeClient({ transport, fieldManager: 'test' });
     const lock = new ForbiddenLock({

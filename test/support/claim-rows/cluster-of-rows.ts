@@ -3,17 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SuiteContext, TestContext } from 'node:test';
-import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/logger.ts';
 import { claimSecret } from '../../../src/cli/why.ts';
 import { ClusterReader } from '../../../src/explain/cluster-reader.ts';
 import { explainClaim } from '../../../src/explain/explain-claim.ts';
 import { explainVolume } from '../../../src/explain/explain-volume.ts';
 import type { Explanation } from '../../../src/explain/explanation.ts';
+import { connect } from '../../../src/kube/client/connect.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
-import { Transport } from '../../../src/kube/client/transport.ts';
-import { Credentials } from '../../../src/kube/credentials/credentials.ts';
-import { loadKubeConfig } from '../../../src/kube/credentials/kube-config.ts';
 import { readerKubeconfig, readerName, whyHere } from '../why-command.ts';
 import {
   referenceGrantKind,
@@ -106,11 +103,7 @@ export class ClusterOfRows implements AsyncDisposable {
   }
 
   async #explainLater(object: string, laterMs: number): Promise<Explanation> {
-    const [clock, logger] = [systemClock, silentLogger];
-    const load = () => loadKubeConfig({ kubeconfig: this.#kubeconfig, environment: {} });
-    await using transport = new Transport({
-      ...{ clock, logger, userAgent: 'test', credentials: new Credentials({ load, clock, logger }) },
-    });
+    await using transport = connect({ kubeconfig: this.#kubeconfig, environment: {}, logger: silentLogger });
     const client = new KubeClient({ transport, fieldManager: 'test' });
     const reader = new ClusterReader({ client, signal: new AbortController().signal });
     const options = { reader, now: () => Date.now() + laterMs, secretOf: claimSecret };

@@ -7,13 +7,12 @@
 import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { RecordingDriver } from './recording-driver.ts';
 
 const folder = process.argv[2] ?? '';
 const volumes = join(folder, 'volumes');
 mkdirSync(volumes);
-const driver = await RecordingDriver.start({ csi: loadCsi(), socketPath: join(folder, 'csi.sock') });
+const driver = await RecordingDriver.start({ socketPath: join(folder, 'csi.sock') });
 const log = (line: string): void => appendFileSync(join(folder, 'calls'), `${line}\n`);
 
 let isFirst = true;

@@ -10,7 +10,7 @@ import {
   type Metadata,
   type ServerOptions,
 } from '@grpc/grpc-js';
-import type { Csi } from '../../../src/csi/csi-proto.ts';
+import { loadCsi } from '../../../src/csi/csi-proto.ts';
 import { grpcService } from '../grpc-service.ts';
 import { patienceMs } from '../patience.ts';
 
@@ -42,17 +42,19 @@ export class DriverFailure extends Error {
 export type Answer = object | DriverFailure | ((call: RecordedCall) => object | Promise<object>);
 
 export interface RecordingDriverOptions {
-  csi: Csi;
-  name?: string;
+  /** Default `d.example.com`. */
+  name?: string | undefined;
   /** Default CONTROLLER_SERVICE. */
-  plugin?: string[];
+  plugin?: string[] | undefined;
   /** Default CREATE_DELETE_VOLUME. */
-  controller?: (string | number)[];
+  controller?: (string | number)[] | undefined;
   /** Socket to listen on; default: a new one in a temporary folder that goes with the driver. */
-  socketPath?: string;
+  socketPath?: string | undefined;
   /** Of the gRPC server, such as the age at which it closes a connection. */
   serverOptions?: ServerOptions;
 }
+
+const csi = loadCsi();
 
 /** Capability answers that a driver may change while it runs. */
 export class RecordingDriver implements AsyncDisposable {
@@ -68,7 +70,7 @@ export class RecordingDriver implements AsyncDisposable {
     this.socketPath = socketPath;
     this.#folder = folder;
     this.#server = new Server(options.serverOptions);
-    const { Identity, Controller, Node } = options.csi.v1;
+    const { Identity, Controller, Node } = csi.v1;
     for (const service of [Identity, Controller, Node].map(grpcService)) {
       const methods = Object.keys(service);
       this.#server.addService(service, Object.fromEntries(methods.map((method) => [method, this.#handler(method)])));
@@ -94,7 +96,7 @@ export class RecordingDriver implements AsyncDisposable {
     });
   }
 
-  static async start(options: RecordingDriverOptions): Promise<RecordingDriver> {
+  static async start(options: RecordingDriverOptions = {}): Promise<RecordingDriver> {
     const folder = options.socketPath === undefined ? await mkdtemp(join(tmpdir(), 'csi-driver-')) : undefined;
     const driver = new RecordingDriver(options, options.socketPath ?? join(folder ?? '', 'csi.sock'), folder);
     await new Promise<void>((resolve, reject) => {

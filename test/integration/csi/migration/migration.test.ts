@@ -5,7 +5,8 @@ import type { TopologyRequirement } from '../../../../src/csi/generated/csi/v1/T
 import type { PersistentVolume, StorageClass } from '../../../../src/provision/objects.ts';
 import type { SandboxMeta, SandboxObject } from '../../../../sandbox/api/client.ts';
 import { freePort } from '../../provision/free-port.ts';
-import { resource, Scene, type SceneOptions } from '../scene.ts';
+import { resource } from '../../../support/api-scene.ts';
+import { Scene, type SceneOptions } from '../scene.ts';
 import { topologyPlugin } from '../topology/topology-scene.ts';
 
 const ebs = { driver: 'ebs.csi.aws.com', plugin: 'kubernetes.io/aws-ebs', zoneKey: 'topology.ebs.csi.aws.com/zone' };

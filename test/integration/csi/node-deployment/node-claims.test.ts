@@ -4,7 +4,8 @@ import { describe, test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { startProcess } from '../../../support/started-process.ts';
 import { DriverFailure, type RecordingDriver } from '../../../support/fakes/recording-driver.ts';
-import { driverName, gi1, identityKey, nodeKey, NodeScene, topologyKey } from './node-scene.ts';
+import { driverName } from '../../../support/api-scene.ts';
+import { gi1, identityKey, nodeKey, NodeScene, topologyKey } from './node-scene.ts';
 import { programFile } from '../../../support/program-file.ts';
 
 const main = programFile('csi-provisioner');
@@ -24,7 +25,7 @@ const told = (scene: NodeScene): Promise<string> =>
 const boundAfterSecondWait = async (scene: NodeScene): Promise<void> => {
   await scene.waits(2);
   await scene.clock.advance(secondWaitMs);
-  await scene.volumeOf();
+  await scene.volume();
 };
 const full = (driver: RecordingDriver): void => driver.always('GetCapacity', { available_capacity: 100 });
 
@@ -83,7 +84,7 @@ describe('node deployment, late binding', () => {
   test('a claim for this node is provisioned at once, with the topology of the node', async () => {
     await using scene = await NodeScene.start({ flags: ['--strict-topology'] });
     scene.addClaim('x', { class: 'late', node: 'n1' });
-    await scene.volumeOf();
+    await scene.volume();
     assert.deepEqual(scene.creates()[0]?.accessibility_requirements, {
       requisite: [own('n1')],
       preferred: [own('n1')],
@@ -137,7 +138,7 @@ describe('node deployment, late binding', () => {
     await scene.clock.advance(1000);
     await scene.waits();
     await scene.clock.advance(firstWaitMs);
-    await scene.volumeOf();
+    await scene.volume();
   });
 
   test('a node without room gives the claim back', async () => {
@@ -163,7 +164,7 @@ describe('node deployment, late binding', () => {
     await scene.looked();
     assert.equal(scene.creates().length, 1);
     await scene.clock.advance(1000);
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.creates().length, 2);
   });
 
@@ -174,7 +175,7 @@ describe('node deployment, late binding', () => {
     await scene.event('ProvisioningFailed');
     await scene.looked();
     await scene.clock.advance(1000);
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.creates().length, 2);
     assert.equal(scene.owner(), 'n1');
     assert.deepEqual(scene.writesOf(), []);
@@ -183,7 +184,7 @@ describe('node deployment, late binding', () => {
   test('the volume says which node made it', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim('x', { class: 'late', node: 'n1' });
-    const { spec } = await scene.volumeOf();
+    const { spec } = await scene.volume();
     assert.match(spec.csi.volumeAttributes[identityKey] ?? '', new RegExp(`^\\d+-\\d+-${driverName}-n1$`));
   });
 });
@@ -197,7 +198,7 @@ describe('node deployment, immediate binding', () => {
     await scene.looked();
     assert.equal(scene.calls('GetCapacity'), 0);
     await scene.clock.advance(1);
-    await scene.volumeOf();
+    await scene.volume();
     assert.deepEqual(scene.writesOf(), ['PUT n1']);
     const { request } = await scene.called('GetCapacity');
     assert.deepEqual(request['accessible_topology'], own('n1'));
@@ -210,7 +211,7 @@ describe('node deployment, immediate binding', () => {
   test('a claim that names the node already is provisioned at once', async () => {
     await using scene = await NodeScene.start();
     scene.addClaim('x', { node: 'n1' });
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.calls('GetCapacity'), 0);
     assert.deepEqual(scene.writesOf(), []);
   });
@@ -238,7 +239,7 @@ describe('node deployment, immediate binding', () => {
     await scene.looked();
     assert.equal(scene.calls('GetCapacity'), 1);
     await scene.clock.advance(1);
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.calls('GetCapacity'), 2);
     assert.deepEqual(scene.writesOf(), ['PUT n1', 'PUT n1']);
     assert.ok(scene.events().every(({ type }) => type === 'Normal'));
@@ -257,7 +258,7 @@ describe('node deployment, immediate binding', () => {
     await scene.looked();
     assert.equal(scene.writesOf().length, 2);
     await scene.clock.advance(1);
-    await scene.volumeOf();
+    await scene.volume();
     assert.deepEqual(scene.writesOf(), ['PUT n1', 'PUT n1', 'PUT n1']);
   });
 
@@ -303,7 +304,7 @@ describe('node deployment, immediate binding', () => {
     await scene.looked();
     assert.equal(scene.calls('GetCapacity'), 0);
     await scene.clock.advance(1);
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.creates()[0]?.name, `pvc-${metadata.uid ?? ''}`);
     assert.equal(scene.calls('GetCapacity'), 1);
     assert.ok(scene.events().every(({ type }) => type === 'Normal'));
@@ -455,7 +456,7 @@ describe('node deployment, immediate binding', () => {
     scene.addClaim();
     await scene.program().logged('Not enough capacity for the claim');
     await scene.restartDriver(() => undefined);
-    await scene.volumeOf();
+    await scene.volume();
   });
 
   test('capacity that came later is noticed when the claim changes, after a longer wait', async () => {
@@ -471,7 +472,7 @@ describe('node deployment, immediate binding', () => {
     await scene.looked();
     assert.equal(scene.calls('GetCapacity'), 1);
     await scene.clock.advance(1);
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.calls('GetCapacity'), 2);
   });
 
@@ -490,7 +491,7 @@ describe('node deployment, immediate binding', () => {
       scene.addClaim();
       await scene.waits();
       await scene.clock.advance(firstWaitMs);
-      await scene.volumeOf();
+      await scene.volume();
       assert.equal(scene.calls('GetCapacity'), 1);
       assert.deepEqual(scene.writesOf(), ['PUT n1']);
     });
@@ -511,7 +512,7 @@ describe('node deployment, immediate binding', () => {
     scene.addClaim();
     await scene.looked();
     scene.annotate({ 'volume.kubernetes.io/selected-node': 'n1' });
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.calls('GetCapacity'), 0);
   });
 
@@ -538,7 +539,7 @@ describe('node deployment, immediate binding', () => {
     await scene.restartDriver((driver) =>
       driver.always('NodeGetInfo', { node_id: 'n', accessible_topology: own('elsewhere') }),
     );
-    await scene.volumeOf();
+    await scene.volume();
   });
 
   test('a class that allows it among others is provisioned with the node first', async () => {
@@ -547,7 +548,7 @@ describe('node deployment, immediate binding', () => {
     scene.addClaim('x', { class: 'both' });
     await scene.waits(1, 'n2');
     await scene.clock.advance(firstWaitMs);
-    await scene.volumeOf();
+    await scene.volume();
     assert.deepEqual(scene.creates('n2')[0]?.accessibility_requirements, {
       requisite: [own('n1'), own('n2')],
       preferred: [own('n2'), own('n1')],
@@ -563,7 +564,7 @@ describe('node deployment, immediate binding', () => {
     await scene.event('ProvisioningFailed');
     await scene.waits(2);
     await scene.clock.advance(firstWaitMs);
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.calls('GetCapacity'), 2);
     assert.deepEqual(scene.writesOf(), ['PUT n1', 'PUT -', 'PUT n1']);
   });
@@ -580,7 +581,7 @@ describe('node deployment, immediate binding', () => {
     });
     await Promise.all([scene.waits(1, 'n1'), scene.waits(1, 'n2')]);
     await scene.clock.advance(firstWaitMs);
-    await scene.volumeOf();
+    await scene.volume();
     const writes = scene.wire.requests.filter(
       ({ method, path }) => method === 'PUT' && /claims\/x|snapshots\/snap/.test(path),
     );
@@ -597,7 +598,7 @@ describe('node deployment, immediate binding', () => {
     scene.addClaim();
     await scene.waits();
     await scene.clock.advance(firstWaitMs);
-    const { spec } = await scene.volumeOf();
+    const { spec } = await scene.volume();
     assert.equal(spec.nodeAffinity, undefined);
     const { request } = await scene.called('GetCapacity');
     assert.equal(request['accessible_topology'] ?? undefined, undefined);
@@ -611,7 +612,7 @@ describe('node deployment, several nodes', () => {
     scene.addClaim();
     await Promise.all([scene.waits(1, 'n1'), scene.waits(1, 'n2')]);
     await scene.clock.advance(firstWaitMs); // both at the same moment
-    await scene.volumeOf();
+    await scene.volume();
     await scene.clock.advance(60_000);
     await Promise.all([scene.looked('n1'), scene.looked('n2')]);
     assert.equal(scene.creates('n1').length + scene.creates('n2').length, 1);
@@ -650,7 +651,7 @@ describe('node deployment, beyond the original', () => {
     for (let each = 0; each < 20; each++) scene.addClaim(`w${each}`);
     await scene.waits(20);
     scene.addClaim('x', { node: 'n1' });
-    await scene.volumeOf();
+    await scene.volume();
     assert.equal(scene.calls('GetCapacity'), 0);
   });
 
@@ -662,8 +663,8 @@ describe('node deployment, beyond the original', () => {
     await scene.clock.advance(firstWaitMs);
     await scene.called('GetCapacity');
     scene.addClaim('y', { node: 'n1' });
-    await scene.volumeOf('y');
-    await scene.volumeOf('x');
+    await scene.volume('y');
+    await scene.volume('x');
   });
 
   test('a class that is only in the beta annotation counts', async () => {
@@ -672,7 +673,7 @@ describe('node deployment, beyond the original', () => {
     scene.addClaim('x', { annotations, spec: { storageClassName: undefined } });
     await scene.waits();
     await scene.clock.advance(firstWaitMs);
-    await scene.volumeOf();
+    await scene.volume();
   });
 
   test('a claim without any class is left alone', async () => {
@@ -686,7 +687,7 @@ describe('node deployment, beyond the original', () => {
     await using scene = await NodeScene.start({ nodes: ['n1', 'n2'], flags: ['--leader-election'] });
     scene.addClaim('x', { class: 'late', node: 'n1' });
     scene.addClaim('y', { class: 'late', node: 'n2' });
-    await Promise.all([scene.volumeOf('x'), scene.volumeOf('y')]);
+    await Promise.all([scene.volume('x'), scene.volume('y')]);
     const others = scene
       .requestsFor('leases')
       .filter(({ path, bodyText }) => !`${path} ${bodyText}`.includes('-journal-'));

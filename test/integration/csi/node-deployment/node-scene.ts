@@ -1,50 +1,19 @@
 /** Nodes with a driver by script and the whole program on each, one API server, and time that a test moves. */
-import { loadCsi } from '../../../../src/csi/csi-proto.ts';
 import { ApiServer } from '../../../../sandbox/api/api-server.ts';
-import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../../sandbox/api/client.ts';
+import type { SandboxObject } from '../../../../sandbox/api/client.ts';
 import type { FaultRule } from '../../../../sandbox/api/faults.ts';
 import { ManualClock } from '../../../support/fakes/manual-clock.ts';
 import { type RecordedCall, RecordingDriver } from '../../../support/fakes/recording-driver.ts';
-import { Bulletin } from '../../../support/bulletin.ts';
+import { ApiScene, driverName, resource, type SeenEvent } from '../../../support/api-scene.ts';
 import { type SentRequest, Wire } from '../../provision/wire.ts';
 import { Program } from '../../../support/program.ts';
 
-const csi = loadCsi();
-export const driverName = 'd.example.com';
 export const nodeKey = 'volume.kubernetes.io/selected-node';
 export const identityKey = 'storage.kubernetes.io/csiProvisionerIdentity';
 export const volumeFinalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
 /** Label of the nodes, with the node's name as its value. */
 export const topologyKey = 't/node';
 export const gi1 = 1_073_741_824;
-
-const core = (plural: string) => ({ group: '', version: 'v1', plural });
-export const resource = {
-  claims: core('persistentvolumeclaims'),
-  volumes: core('persistentvolumes'),
-  events: core('events'),
-  classes: { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses' },
-  attachments: { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattachments' },
-  snapshots: { group: 'snapshot.storage.k8s.io', version: 'v1', plural: 'volumesnapshots' },
-  contents: { group: 'snapshot.storage.k8s.io', version: 'v1', plural: 'volumesnapshotcontents' },
-} as const;
-
-export interface SeenEvent {
-  type: string;
-  reason: string;
-  message: string;
-  count: number;
-}
-
-/** A PersistentVolume, as far as tests look at it. */
-export interface SeenVolume {
-  metadata: SandboxMeta;
-  spec: {
-    claimRef?: { name: string };
-    csi: { volumeHandle: string; volumeAttributes: Record<string, string> };
-    nodeAffinity?: unknown;
-  };
-}
 
 /** A CreateVolume request, as far as tests look at it. */
 export interface CreateRequest {
@@ -80,10 +49,9 @@ async function startDriver(
   { topology, controller, socketPath }: { topology: boolean; controller?: string[] | undefined; socketPath?: string },
 ): Promise<RecordingDriver> {
   const driver = await RecordingDriver.start({
-    csi,
     plugin: ['CONTROLLER_SERVICE', ...(topology ? ['VOLUME_ACCESSIBILITY_CONSTRAINTS'] : [])],
-    ...(controller && { controller }),
-    ...(socketPath !== undefined && { socketPath }),
+    controller,
+    socketPath,
   });
   const segments = { [topologyKey]: node };
   driver.always('NodeGetInfo', { node_id: `id-of-${node}`, ...(topology && { accessible_topology: { segments } }) });
@@ -100,37 +68,29 @@ async function startDriver(
 }
 
 /** A running scene; dispose it. Base delay 2 s, at most 5 s; nothing is retried before time is moved. */
-export class NodeScene implements AsyncDisposable {
+export class NodeScene extends ApiScene {
   readonly clock = new ManualClock();
-  readonly server: ApiServer;
-  /** The API without HTTP, for what users and other controllers do. */
-  readonly api: SandboxClient;
   readonly wire: Wire;
   readonly #instances = new Map<string, Instance>();
-  readonly #bulletin = new Bulletin();
-  #opened: AsyncDisposableStack;
   #sentinels = 0;
 
-  private constructor(opened: AsyncDisposableStack, server: ApiServer, url: string) {
-    this.#opened = opened;
-    this.server = server;
-    this.wire = opened.use(new Wire({ origin: url, onAnswer: this.#bulletin.notify }));
-    this.api = server.client('test');
-    for (const each of Object.values(resource)) this.api.subscribe(each, this.#bulletin.notify);
+  private constructor(server: ApiServer, url: string) {
+    super({ server, url, opened: new AsyncDisposableStack(), claim: { namespace: 'ns', name: 'x' } });
+    this.opened.defer(() => server.close());
+    this.wire = this.opened.use(new Wire({ origin: url, onAnswer: this.bulletin.notify }));
   }
 
   static async start(options: NodeSceneOptions = {}): Promise<NodeScene> {
-    await using opened = new AsyncDisposableStack();
     const { nodes = ['n1'], flags = [], topology = true, controller, workers = 1 } = options;
     const { random = () => () => 0.5, ownTime = false } = options;
     const server = new ApiServer({ namespaces: ['default', 'ns'] });
     const { url } = await server.start();
-    opened.defer(() => server.close());
-    const scene = new NodeScene(opened, server, url);
+    await using opening = new AsyncDisposableStack();
+    const scene = opening.use(new NodeScene(server, url));
     scene.addClass('imm', { volumeBindingMode: 'Immediate' });
     scene.addClass('late', { volumeBindingMode: 'WaitForFirstConsumer' });
     for (const node of nodes) {
-      const driver = opened.use(await startDriver(node, { topology, controller }));
+      const driver = scene.opened.use(await startDriver(node, { topology, controller }));
       options.script?.(driver, node);
       const program = new Program({
         socketPath: driver.socketPath,
@@ -147,12 +107,12 @@ export class NodeScene implements AsyncDisposable {
         ...(!ownTime && { clock: scene.clock }),
         random: random(node),
       });
-      opened.use(program);
+      scene.opened.use(program);
       scene.#instances.set(node, { driver, program });
     }
     for (const { program } of scene.#instances.values())
       await (options.until === 'ended' ? program.ended : program.logged('Started provisioner controller'));
-    scene.#opened = opened.move();
+    opening.move();
     return scene;
   }
 
@@ -165,7 +125,7 @@ export class NodeScene implements AsyncDisposable {
     const instance = this.#instance(node);
     const { socketPath } = instance.driver;
     instance.driver.kill();
-    instance.driver = this.#opened.use(await startDriver(node, { topology: true, socketPath }));
+    instance.driver = this.opened.use(await startDriver(node, { topology: true, socketPath }));
     change(instance.driver);
     await this.program(node).logged('The driver came back');
   }
@@ -178,10 +138,6 @@ export class NodeScene implements AsyncDisposable {
     const instance = this.#instances.get(node);
     if (instance === undefined) throw new Error(`there is no node ${node}`);
     return instance;
-  }
-
-  until<T>(what: string, read: () => T | undefined | false): Promise<T> {
-    return this.#bulletin.until(what, read);
   }
 
   /** Waits until a method was called so often. */
@@ -230,23 +186,8 @@ export class NodeScene implements AsyncDisposable {
     more: { class?: string; node?: string; spec?: object; annotations?: object } = {},
   ): SandboxObject {
     const selected = more.node === undefined ? {} : { [nodeKey]: more.node };
-    return this.api.create(resource.claims, {
-      metadata: {
-        name,
-        namespace: 'ns',
-        annotations: { 'volume.kubernetes.io/storage-provisioner': driverName, ...selected, ...more.annotations },
-      },
-      spec: {
-        accessModes: ['ReadWriteOnce'],
-        resources: { requests: { storage: '1Gi' } },
-        storageClassName: more.class ?? 'imm',
-        ...more.spec,
-      },
-    });
-  }
-
-  claim(name = 'x'): SandboxObject | undefined {
-    return this.api.get(resource.claims, { namespace: 'ns', name });
+    const annotations = { ...selected, ...more.annotations };
+    return this.createClaim(name, { storageClassName: more.class ?? 'imm', ...more.spec }, { annotations });
   }
 
   /** A snapshot of the driver's in namespace `ns`, ready to be restored. */
@@ -276,34 +217,6 @@ export class NodeScene implements AsyncDisposable {
   /** The node that the claim names. */
   owner(name = 'x'): string | undefined {
     return this.claim(name)?.metadata.annotations?.[nodeKey];
-  }
-
-  /** Changes annotations of a claim, as another client would; undefined removes one. */
-  annotate(annotations: Record<string, string | undefined>, name = 'x'): void {
-    const claim = structuredClone(this.claim(name))!;
-    const all = Object.entries({ ...claim.metadata.annotations, ...annotations });
-    claim.metadata.annotations = Object.fromEntries(
-      all.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-    );
-    this.api.update(resource.claims, claim);
-  }
-
-  /** Deletes a claim for good. */
-  removeClaim(name = 'x'): void {
-    const claim = structuredClone(this.claim(name))!;
-    this.api.update(resource.claims, { ...claim, metadata: { ...claim.metadata, finalizers: [] } });
-    this.api.delete(resource.claims, { namespace: 'ns', name });
-  }
-
-  /** The volume of a claim, once it is saved. */
-  async volumeOf(name = 'x'): Promise<SeenVolume> {
-    return await this.until(`the volume of ${name}`, () =>
-      this.volumes.find(({ spec }) => spec.claimRef?.name === name),
-    );
-  }
-
-  get volumes(): SeenVolume[] {
-    return this.api.list(resource.volumes) as unknown as SeenVolume[];
   }
 
   /** A volume of the driver with policy Delete, held by nothing. */
@@ -364,17 +277,13 @@ export class NodeScene implements AsyncDisposable {
     await this.until(`the sentinel ${name}`, () => this.isDeleted(name));
   }
 
-  /** Events about an object, oldest first. */
-  events(name = 'x'): SeenEvent[] {
+  /** Those that were counted last come last. */
+  override events(name = 'x'): SeenEvent[] {
     return this.api
       .list(resource.events)
       .filter((event) => (event['involvedObject'] as { name?: string }).name === name)
       .sort((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
       .map((event) => event as unknown as SeenEvent);
-  }
-
-  async event(reason: string, name = 'x'): Promise<SeenEvent> {
-    return await this.until(`an event ${reason}`, () => this.events(name).find((event) => event.reason === reason));
   }
 
   /** Writes of a claim that went over the wire, each as method and named node. */
@@ -404,9 +313,5 @@ export class NodeScene implements AsyncDisposable {
       action: { type: 'status', code, reason, message: `refused with ${code}` },
       times,
     });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#opened.disposeAsync();
   }
 }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { freePort } from '../../provision/free-port.ts';
-import { driverName, NodeScene, topologyKey, volumeFinalizer } from './node-scene.ts';
+import { driverName } from '../../../support/api-scene.ts';
+import { NodeScene, topologyKey, volumeFinalizer } from './node-scene.ts';
 
 const on = (...values: string[]) => ({ matchExpressions: [{ key: topologyKey, operator: 'In', values }] });
 const madeBy = (suffix: string): string => `1763640000000-1234-${driverName}${suffix}`;

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { SandboxObject } from '../../../../sandbox/api/client.ts';
 import { RecordingDriver } from '../../../support/fakes/recording-driver.ts';
 import { labels, terms } from '../../../support/topology-clusters.ts';
-import { csi, resource } from '../scene.ts';
+import { resource } from '../../../support/api-scene.ts';
 import {
   type ClaimOutcome,
   startTopologyScene,
@@ -101,7 +101,7 @@ describe('a claim whose attempts never reached the driver', () => {
     await topology.scene.until('the failure', () => topology.failures('testpvc').some((it) => it.includes('not conn')));
     topology.select('testpvc', 'n2');
     await topology.seen('n1', failedFor('not connected'));
-    await using back = await RecordingDriver.start({ csi, socketPath: driver.socketPath, plugin: topologyPlugin });
+    await using back = await RecordingDriver.start({ socketPath: driver.socketPath, plugin: topologyPlugin });
     await topology.scene.called(back, 'CreateVolume');
     await topology.scene.volume('testpvc');
     const name = `pvc-${claim.metadata.uid ?? ''}`;

@@ -11,7 +11,8 @@ import {
   nodesOf,
   type SampleNode,
 } from '../../../support/topology-clusters.ts';
-import { driverName, resource, Scene, type SceneOptions } from '../scene.ts';
+import { driverName, resource } from '../../../support/api-scene.ts';
+import { Scene, type SceneOptions } from '../scene.ts';
 
 export const topologyPlugin = ['CONTROLLER_SERVICE', 'VOLUME_ACCESSIBILITY_CONSTRAINTS'];
 export const selectedNode = 'volume.kubernetes.io/selected-node';

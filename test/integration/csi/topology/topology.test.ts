@@ -8,7 +8,7 @@ import { labels, type SampleNode, terms } from '../../../support/topology-cluste
 import { Wire } from '../../provision/wire.ts';
 import { Program } from '../../../support/program.ts';
 import { freePorts } from '../../../support/control-plane/free-ports.ts';
-import { csi, type SceneOptions } from '../scene.ts';
+import { type SceneOptions } from '../scene.ts';
 import {
   type ClaimOutcome,
   startTopologyScene,
@@ -268,13 +268,13 @@ describe('retries', () => {
 
   test('a restarted process repeats the recorded topology, although the CSINode is gone', async () => {
     await using topology = await startTopologyScene({ cluster: 'three racks in three zones', delayed: true });
-    const { driver, program, cluster } = topology.scene;
+    const { driver, program, url } = topology.scene;
     topology.hold();
     const claim = topology.addClaim('testpvc', 'n1');
     const first = await topology.asked(claim);
     await program[Symbol.asyncDispose]();
     topology.removeCsiNode('n1');
-    await using _again = new Program({ socketPath: driver.socketPath, apiUrl: cluster.url });
+    await using _again = new Program({ socketPath: driver.socketPath, apiUrl: url });
     assert.deepEqual(await topology.asked(claim, 2), first);
     assert.equal(topology.selected('testpvc'), 'n1');
   });
@@ -382,7 +382,7 @@ describe('node affinity of the volume', () => {
 
   test('a single topology without segments gives a volume that the API refuses', async () => {
     await using topology = await startTopologyScene({ cluster: 'one zone', script: answerWith('{}') });
-    using wire = new Wire({ origin: topology.scene.cluster.url, onAnswer: () => undefined });
+    using wire = new Wire({ origin: topology.scene.url, onAnswer: () => undefined });
     topology.addClaim('testpvc');
     await topology.scene.program.logged('must have at least one node selector term');
     const sent = wire.requests.find(({ method, path }) => method === 'POST' && path.includes('/persistentvolumes'));
@@ -403,7 +403,7 @@ describe('reading nodes', () => {
   ] satisfies [string, SceneOptions][]) {
     test(`is not done with ${what}`, async () => {
       await using topology = await startTopologyScene({ cluster: 'three zones', ...options });
-      using wire = new Wire({ origin: topology.scene.cluster.url, onAnswer: () => undefined });
+      using wire = new Wire({ origin: topology.scene.url, onAnswer: () => undefined });
       const claim = topology.addClaim('testpvc');
       assert.equal(await topology.asked(claim), undefined);
       await topology.scene.volume('testpvc');
@@ -432,14 +432,13 @@ describe('reading nodes', () => {
   test('a driver that has topology only after a restart gets it from then on', async () => {
     await using topology = await startTopologyScene({ cluster: 'three zones', plugin: ['CONTROLLER_SERVICE'] });
     const { scene } = topology;
-    using wire = new Wire({ origin: scene.cluster.url, onAnswer: () => undefined });
+    using wire = new Wire({ origin: scene.url, onAnswer: () => undefined });
     const before = topology.addClaim('before');
     assert.equal(await topology.asked(before), undefined);
     await scene.volume('before');
     assert.deepEqual(reads(wire), []);
     scene.driver.kill();
     await using newer = await RecordingDriver.start({
-      csi,
       socketPath: scene.driver.socketPath,
       plugin: topologyPlugin,
     });

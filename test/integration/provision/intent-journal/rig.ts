@@ -1,10 +1,9 @@
 /** Journals of several processes over real HTTP on one API server. */
 import type { Clock } from '../../../../src/base/clock.ts';
 import { systemClock } from '../../../../src/base/clock.ts';
-import { Credentials } from '../../../../src/kube/credentials/credentials.ts';
-import { loadKubeConfig } from '../../../../src/kube/credentials/kube-config.ts';
+import { connect } from '../../../../src/kube/client/connect.ts';
 import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
-import { Transport } from '../../../../src/kube/client/transport.ts';
+import type { Transport } from '../../../../src/kube/client/transport.ts';
 import { clusterJournal } from '../../../../src/provision/intent-journal/cluster-journal.ts';
 import { noJournalMetrics } from '../../../../src/provision/intent-journal/journal-metrics.ts';
 import type {
@@ -97,10 +96,8 @@ export class Rig implements AsyncDisposable {
     const log: LogLine[] = [];
     const logger = recordedLogger(log);
     const { clock = systemClock, ...more } = options;
-    const load = () => loadKubeConfig({ master: this.url, environment: {} });
-    const credentials = new Credentials({ load, clock: systemClock, logger });
     const userAgent = more.writer ?? 'journal-test';
-    const transport = new Transport({ credentials, userAgent, clock: systemClock, logger });
+    const transport = connect({ master: this.url, environment: {}, userAgent, logger });
     const client = new KubeClient({ transport, fieldManager: 'test' });
     const [written, isProtected, reported]: [number[], boolean[], string[]] = [[], [], []];
     const journal = clusterJournal({

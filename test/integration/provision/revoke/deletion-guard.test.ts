@@ -3,12 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger as logger } from '../../../../src/base/logger.ts';
-import { Credentials } from '../../../../src/kube/credentials/credentials.ts';
+import { connect } from '../../../../src/kube/client/connect.ts';
 import { KubeClient } from '../../../../src/kube/client/kube-client.ts';
-import { loadKubeConfig } from '../../../../src/kube/credentials/kube-config.ts';
-import { Transport } from '../../../../src/kube/client/transport.ts';
 import { DeletionGuard, type DeletionGuardOptions } from '../../../../src/provision/revoke/deletion-guard.ts';
 
 /** A guard behind something that gives this response to every request. */
@@ -23,9 +20,7 @@ async function guarded(answer: unknown) {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const load = () => loadKubeConfig({ master: `http://127.0.0.1:${port}`, environment: {} });
-  const credentials = new Credentials({ load, clock: systemClock, logger });
-  const transport = stack.use(new Transport({ credentials, userAgent: 'guard-test', clock: systemClock, logger }));
+  const transport = stack.use(connect({ master: `http://127.0.0.1:${port}`, environment: {}, logger }));
   const client = new KubeClient({ transport, fieldManager: 'test' });
   // `wish` reads the claim, and asks nobody else about one that is not there
   const parts = { client, provisioner: {}, isKnownProvisioner: () => true };
