@@ -168,15 +168,16 @@ export function sizesOf({ spec, status }: PersistentVolumeClaim): Record<'wanted
 
 /**
  * Of a bound claim: a Pod that uses it and does not start; else whether its namespace is being deleted, with the Pods in the way of
- * that; else what becomes of a request for more, and its volume with the node that was selected for it. At most five requests, and one
- * for each further 2,000 Pods of the namespace that have not started, or, of one that is being deleted, have a node.
+ * that; else what becomes of a request for more, and its volume with the node that was selected for it. At most five requests, or seven
+ * with a Pod that is being deleted, and one for each further 2,000 Pods of the namespace that have not ended.
  */
 export async function readBoundFacts(
   claim: PersistentVolumeClaim,
   { reader, now }: Pick<ClaimReadOptions, 'reader' | 'now'>,
 ): Promise<ClaimFacts> {
   const used = await readHangingPod(claim, reader);
-  if (used.hanging !== undefined) return { claim, ...used, nowMs: now() };
+  const isStarting = used.hanging?.pod.metadata.deletionTimestamp === undefined;
+  if (used.hanging !== undefined && isStarting) return { claim, ...used, nowMs: now() };
   const { namespace = '' } = claim.metadata;
   const [name, { volumeName = '' }] = [selectedNode(claim), claim.spec];
   const [ownNamespace, about, volume, node] = await Promise.all([

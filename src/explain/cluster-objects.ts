@@ -83,14 +83,17 @@ interface PodMeta extends ObjectMeta {
 
 interface ClaimUse {
   name: string;
+  /** By its name in the Pod. */
+  volume: string;
   isEphemeral: boolean;
 }
 
 /** The claims that a Pod uses; that of an ephemeral volume is named after both. */
 export function claimsOf({ metadata, spec }: Pod): ClaimUse[] {
   return (spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }): ClaimUse[] => {
-    if (persistentVolumeClaim !== undefined) return [{ name: persistentVolumeClaim.claimName, isEphemeral: false }];
-    return ephemeral === undefined ? [] : [{ name: `${metadata.name}-${name}`, isEphemeral: true }];
+    if (persistentVolumeClaim !== undefined)
+      return [{ name: persistentVolumeClaim.claimName, volume: name, isEphemeral: false }];
+    return ephemeral === undefined ? [] : [{ name: `${metadata.name}-${name}`, volume: name, isEphemeral: true }];
   });
 }
 
@@ -123,7 +126,7 @@ function isControlledBy({ ownerReferences = [] }: ObjectMeta, { metadata }: Kube
 export interface ClusterNode extends KubeObject {
   spec?: { unschedulable?: boolean; taints?: { key: string; effect: string }[] };
   status?: {
-    conditions?: { type: string; status: string; lastTransitionTime?: string }[];
+    conditions?: { type: string; status: string; reason?: string; lastTransitionTime?: string }[];
     volumesInUse?: string[];
   };
 }

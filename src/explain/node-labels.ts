@@ -102,25 +102,41 @@ const ownedTaints: readonly { key: RegExp; cure: (node: string, taint: { key: st
     },
   ];
 
+/** Nodes of the control plane have it in nearly every cluster. */
+const controlPlane = /^node-role\.kubernetes\.io\/(control-plane|master)$/;
+
+interface Barrier {
+  text: string;
+  /** Without a full stop. */
+  cure: string;
+  /** Whether it is meant to be there: that of another node says more. */
+  isUsual: boolean;
+}
+
 /** Why no Pod, or not this one, is started on a node; undefined where the node itself shows no reason. */
-export function barrierOf(node: ClusterNode, pod: Pod): { text: string; cure: string } | undefined {
+export function barrierOf(node: ClusterNode, pod: Pod): Barrier | undefined {
   const { name } = node.metadata;
   if (node.spec?.unschedulable === true)
-    return { text: 'cordoned', cure: `Let Pods run on it: kubectl uncordon ${name}` };
-  if (!isReady(node))
+    return { text: 'cordoned', cure: `Let Pods run on it: kubectl uncordon ${name}`, isUsual: false };
+  if (!isReady(node)) {
+    const reason = node.status?.conditions?.find(({ type }) => type === 'Ready')?.reason ?? '';
     return {
       text: 'not Ready',
-      cure: `Start node ${name}, or find out why it is not ready: kubectl describe node ${name}`,
+      cure: `Start node ${name}, or find out why it is not ready${reason === '' ? '' : ` (${reason})`}: kubectl describe node ${name}`,
+      isUsual: false,
     };
+  }
   const taint = node.spec?.taints?.find(
     ({ key, effect }) =>
       effect !== 'PreferNoSchedule' && !(pod.spec?.tolerations ?? []).some((each) => (each.key ?? key) === key),
   );
   if (taint === undefined) return undefined;
   const owned = ownedTaints.find(({ key }) => key.test(taint.key));
-  if (owned !== undefined) return { text: `taint ${taint.key}:${taint.effect}`, cure: owned.cure(name, taint) };
+  const text = `taint ${taint.key}:${taint.effect}`;
+  if (owned !== undefined) return { text, cure: owned.cure(name, taint), isUsual: false };
   return {
-    text: `taint ${taint.key}:${taint.effect}`,
+    text,
     cure: `Add a toleration to the Pod, or remove the taint: kubectl taint nodes ${name} ${taint.key}:${taint.effect}-`,
+    isUsual: controlPlane.test(taint.key),
   };
 }

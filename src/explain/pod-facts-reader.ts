@@ -64,6 +64,8 @@ export interface HangingPod {
   events?: Reading<ClusterEvent[]> | undefined;
   /** Of the volume to the node of the Pod, where no event says anything. */
   attachment?: Reading<Attachment> | undefined;
+  /** To another node, where no Pod is known to use the volume, and that node. */
+  elsewhere?: { attachment: Attachment; node: Reading<ClusterNode> } | undefined;
 }
 
 /** Claims of a Pod that are read; one has more only rarely. */
@@ -189,17 +191,24 @@ async function readNodesOf(some: readonly Pod[], reader: ClusterReader): Promise
 }
 
 /**
- * Of a bound claim: a Pod that uses it and does not start, with what may be the reason. At most five requests, and one for each
- * further 2,000 Pods of the namespace that have not started.
+ * Of a bound claim: a Pod that uses it and does not start, or does not end, with what may be the reason. At most five requests, and one
+ * for each further 2,000 Pods of the namespace and VolumeAttachments of the cluster.
  */
 export async function readHangingPod(
   claim: PersistentVolumeClaim,
   reader: ClusterReader,
 ): Promise<PodFacts & { volume?: Reading<PersistentVolume> }> {
-  const waiting = await readPods(claim, 'status.phase=Pending', reader);
-  const using = (found(waiting) ?? []).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const all = await readPods(claim, 'status.phase!=Succeeded,status.phase!=Failed', reader);
+  const isGoing = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
+  const using = (found(all) ?? []).filter((pod) => !isGoing(pod) && pod.status?.phase === 'Pending');
+  const waiting: Reading<Pod[]> = all.kind === 'found' ? { kind: 'found', value: using } : all;
   const pod = using.find(({ spec }) => (spec?.nodeName ?? '') === '') ?? using[0];
-  if (pod === undefined) return { pods: waiting };
+  if (pod === undefined) {
+    // such as that of a StatefulSet, which creates no other one before it has ended
+    const going = found(all)?.find((each) => isGoing(each) && (each.spec?.nodeName ?? '') !== '');
+    if (going === undefined) return { pods: waiting };
+    return { pods: waiting, hanging: { pod: going }, podNodes: await readNodesOf([going], reader) };
+  }
   const isPlaced = (pod.spec?.nodeName ?? '') !== '';
   const further = isPlaced ? readPlaced(pod, claim, reader) : readRefused(pod, claim, reader);
   return { pods: waiting, ...(await further) };
@@ -242,12 +251,34 @@ async function readPlaced(pod: Pod, claim: PersistentVolumeClaim, reader: Cluste
     const holders: Reading<Pod[]> = reading.kind === 'found' ? { kind: 'found', value: [reading.value] } : reading;
     return { hanging: { pod, events: about, holders }, podNodes: await readGoing(holders, reader) };
   }
+  if (blocked?.text.startsWith(multiAttach) === true) {
+    const [elsewhere, volume] = await Promise.all([readElsewhere(pod, claim, reader), readVolume(claim, reader)]);
+    return { hanging: { pod, events: about, elsewhere }, volume };
+  }
   if (blocked !== undefined) return { hanging: { pod, events: about } };
   const volume = await readVolume(claim, reader);
   const { driver, volumeHandle } = found(volume)?.spec.csi ?? {};
   if (driver === undefined || volumeHandle === undefined) return { hanging: { pod, events: about }, volume };
   const name = attachmentName({ driver, volumeHandle, node: pod.spec?.nodeName ?? '' });
   return { hanging: { pod, events: about, attachment: await reader.get<Attachment>(attachments, { name }) }, volume };
+}
+
+/** How kube-controller-manager begins to say that a volume is attached to another node. */
+export const multiAttach = 'Multi-Attach error';
+
+async function readElsewhere(
+  { spec }: Pod,
+  claim: PersistentVolumeClaim,
+  reader: ClusterReader,
+): Promise<HangingPod['elsewhere']> {
+  const { volumeName } = claim.spec;
+  const all = await reader.select<Attachment>(
+    attachments,
+    (each) => each.spec?.source?.persistentVolumeName === volumeName && each.spec?.nodeName !== spec?.nodeName,
+  );
+  const attachment = found(all)?.[0];
+  if (attachment === undefined) return undefined;
+  return { attachment, node: await reader.get<ClusterNode>(nodes, { name: attachment.spec?.nodeName ?? '' }) };
 }
 
 /** As kube-controller-manager names it. */

@@ -122,10 +122,15 @@ const taintedCure = 'Add a toleration to the Pod, or remove the taint from a nod
 
 const generalCure = 'Make a node fit the Pod, as the message says';
 
-/** Whether only the nodes show which of the reasons matters: of a node that is cordoned or tainted the others are not asked. */
+/**
+ * Whether only the nodes show which of the reasons matters: of a node that is cordoned or tainted the others are not asked, and since
+ * Kubernetes 1.36 the scheduler does not say which taint it is.
+ */
 export function needsNodes(refusal: string): boolean {
   const isVague = refusal.includes(cordoned) || refusal.includes(tainted);
-  return isVague && (otherNode.test(refusal) || refusal.includes(spread));
+  if (!isVague) return false;
+  if (otherNode.test(refusal) || refusal.includes(spread)) return true;
+  return refusal.includes(tainted) && mostFrequent(candidateCures, nodeReasons(refusal)) === undefined;
 }
 
 /**
@@ -143,7 +148,8 @@ export function schedulingCure(
   const candidate = mostFrequent(candidateCures, reasons);
   if (candidate !== undefined && !refusal.includes(spread)) return candidate;
   const own = needsNodes(refusal) ? found(nodes)?.filter((node) => isForNode(pod, node)) : undefined;
-  const barrier = own?.map((node) => barrierOf(node, pod)?.cure).find((each) => each !== undefined);
+  const barriers = own?.flatMap((node) => barrierOf(node, pod) ?? []) ?? [];
+  const barrier = (barriers.find(({ isUsual }) => !isUsual) ?? barriers[0])?.cure;
   if (candidate !== undefined) return barrier === undefined ? candidate : `${candidate}. Or: ${lowerFirst(barrier)}`;
   if (barrier !== undefined) return barrier;
   if (own?.length === 0) return otherNodeCure.cure;

@@ -53,67 +53,91 @@ function isPassedOver({ events }: VolumeFacts): boolean {
   return failed.atMs > (postponed?.atMs ?? 0);
 }
 
-function holdOf(attachment: Attachment, facts: VolumeFacts): Hold {
-  return attachment.metadata.deletionTimestamp === undefined
-    ? holdByNode(attachment, facts)
-    : holdByAttacher(attachment, facts);
+function holdOf(attachment: Attachment, { volume, attachedNodes = [], nowMs }: VolumeFacts): Hold {
+  const name = attachment.spec?.nodeName ?? '';
+  return attachmentHold(attachment, {
+    csi: volume.spec.csi,
+    node: attachedNodes.find((each) => each.name === name)?.reading,
+    neededMs: nowMs - leftAtMs(volume, nowMs),
+    then: 'its deletion goes on then',
+    nowMs,
+  });
+}
+
+interface KnownOfAttachment {
+  csi: { driver: string; volumeHandle: string } | undefined;
+  /** To which the volume is attached; undefined: it was not read. */
+  node: Reading<ClusterNode> | undefined;
+  /** For how long the volume has not been needed there, in milliseconds. */
+  neededMs: number;
+  /** What happens once it is detached, as in `its deletion goes on then`. */
+  then: string;
+  nowMs: number;
+}
+
+/** Who has to detach a volume that its node no longer needs, and whether that is late. */
+export function attachmentHold(attachment: Attachment, known: KnownOfAttachment): Hold {
+  const isGoing = attachment.metadata.deletionTimestamp !== undefined || detachError(attachment) !== '';
+  return isGoing ? holdByAttacher(attachment, known) : holdByNode(attachment, known);
+}
+
+function detachError({ status }: Attachment): string {
+  return status?.detachError?.message ?? '';
 }
 
 /** It is being detached: the driver's external-attacher has to say that it is done. */
-function holdByAttacher({ metadata, spec, status }: Attachment, { nowMs, attachedNodes = [] }: VolumeFacts): Hold {
+function holdByAttacher(attachment: Attachment, { node, then, neededMs, nowMs }: KnownOfAttachment): Hold {
+  const { metadata, spec } = attachment;
   const { name, deletionTimestamp = '', finalizers = [] } = metadata;
   const attacher = spec?.attacher ?? '';
-  const sinceMs = nowMs - Date.parse(deletionTimestamp);
+  const sinceMs = deletionTimestamp === '' ? neededMs : nowMs - Date.parse(deletionTimestamp);
   const own = finalizers.find((each) => each.startsWith(attacherPrefix)) ?? finalizers[0] ?? '';
   const held = { kind: 'volumeattachment', name, finalizers } as const;
-  const error = status?.detachError?.message ?? '';
+  const error = detachError(attachment);
   if (error !== '') {
     return {
       isLate: sinceMs > usualMs,
       why: `Detaching it has failed for ${durationText(sinceMs)}, and is tried again. Last error: ${error}`,
-      cure: `See the log of the driver ${attacher}. ${removal(held, own)}`,
+      cure: `See the log of the driver ${attacher}.${own === '' ? '' : ` ${removal(held, own, then)}`}`,
     };
   }
-  const node = spec?.nodeName ?? '';
-  const isGone = attachedNodes.some(({ name: each, reading }) => each === node && reading.kind === 'missing');
+  const isGone = node?.kind === 'missing';
   const isLate = sinceMs > (isGone ? usualMs : detachMs);
   const cure = own.startsWith(attacherPrefix)
-    ? `Check that the driver's external-attacher runs (container csi-attacher), and see its log. ${removal(held, own)}`
+    ? `Check that the driver's external-attacher runs (container csi-attacher), and see its log. ${removal(held, own, then)}`
     : finalizerCure(held, own);
   return {
     isLate,
-    why: `The external-attacher of ${attacher} has had to detach it for ${durationText(sinceMs)}${isGone ? `; node ${node} does not exist` : ''}`,
+    why: `The external-attacher of ${attacher} has had to detach it for ${durationText(sinceMs)}${isGone ? `; node ${spec?.nodeName ?? ''} does not exist` : ''}`,
     cure: isLate ? cure : lasting('Nothing: it takes a moment', cure),
   };
 }
 
-/** The provisioner deletes the storage as soon as no attachment is left. */
-function removal(object: HeldObject, own: string): string {
-  return `Only if the storage itself shows that the volume is attached to no node, so that nobody writes to it any more, remove the finalizer; its deletion goes on then: ${finalizerRemoval(object, own)}`;
+/** @param then - what happens as soon as no attachment is left. */
+function removal(object: HeldObject, own: string, then: string): string {
+  return `Only if the storage itself shows that the volume is attached to no node, so that nobody writes to it any more, remove the finalizer; ${then}: ${finalizerRemoval(object, own)}`;
 }
 
 /** kube-controller-manager has to begin: it waits until the node no longer has the volume mounted. */
-function holdByNode({ metadata, spec }: Attachment, { volume, attachedNodes = [], nowMs }: VolumeFacts): Hold {
+function holdByNode({ metadata, spec }: Attachment, { csi, node: reading, neededMs }: KnownOfAttachment): Hold {
   const name = spec?.nodeName ?? '';
-  const reading = attachedNodes.find((each) => each.name === name)?.reading;
-  const agoMs = nowMs - leftAtMs(volume, nowMs);
   const remove = shellCommand(['kubectl', 'delete', 'volumeattachment', metadata.name]) ?? '';
   const node = found(reading);
   if (node === undefined || !isReady(node)) {
-    const isLate = agoMs > forcedMs + usualMs;
+    const isLate = neededMs > forcedMs + usualMs;
     const what = nodeText(reading);
     return {
       isLate,
       why: isLate
-        ? `${what}, and kube-controller-manager has not detached it ${durationText(agoMs)} after the volume was released`
+        ? `${what}, and kube-controller-manager has not detached it for ${durationText(neededMs)}`
         : `${what}: kube-controller-manager detaches it six minutes after the last Pod is gone`,
       cure: isLate
         ? `If the machine is off or gone, so that it cannot write to the volume any more: ${remove}`
         : 'Nothing so far; sooner if the machine is certainly off: taint the node with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute',
     };
   }
-  const isLate = agoMs > usualMs;
-  if (isMounted(node, volume.spec.csi)) {
+  const isLate = neededMs > usualMs;
+  if (isMounted(node, csi)) {
     return {
       isLate,
       why: 'The kubelet of the node says that it still uses the volume (status.volumesInUse)',
@@ -123,7 +147,7 @@ function holdByNode({ metadata, spec }: Attachment, { volume, attachedNodes = []
   return {
     isLate,
     why: isLate
-      ? `Its kubelet no longer uses it, and kube-controller-manager has not detached it for ${durationText(agoMs)}`
+      ? `Its kubelet no longer uses it, and kube-controller-manager has not detached it for ${durationText(neededMs)}`
       : 'kube-controller-manager detaches it in a moment',
     cure: isLate
       ? `Check that kube-controller-manager runs, and that no Pod there uses the volume. Then: ${remove}`

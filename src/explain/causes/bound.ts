@@ -3,13 +3,13 @@ import { nameList } from '../../base/name-list.ts';
 import { shellCommand, shellWord } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
-import { type ClusterNode, isBlockedBy, type Pod } from '../cluster-objects.ts';
+import { claimsOf, type ClusterNode, isBlockedBy, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { attacherPrefix, finalizerRemoval } from '../known-finalizers.ts';
-import { barrierOf, fitsOne, maxNamed, termsOf, termText, valuesOn } from '../node-labels.ts';
-import type { HangingPod } from '../pod-facts-reader.ts';
-import { recordedOf } from '../provisioning-events.ts';
+import { barrierOf, fitsOne, isForNode, maxNamed, termsOf, termText, valuesOn } from '../node-labels.ts';
+import { type HangingPod, multiAttach } from '../pod-facts-reader.ts';
+import { type Recorded, recordedOf } from '../provisioning-events.ts';
 import {
   claimIn,
   isAwaited,
@@ -20,6 +20,7 @@ import {
   silentForMs,
 } from '../scheduler-words.ts';
 import { durationText, quotedError } from '../texts.ts';
+import { attachmentHold } from './attached.ts';
 import { checkAttributesModified, checkSourceDropped } from './attributes-class.ts';
 import { checkBound } from './claim.ts';
 import { checkExpansion } from './expansion.ts';
@@ -73,6 +74,7 @@ export function checkHangingPod(facts: ClaimFacts): Finding | undefined {
 }
 
 function hintOf(pod: Pod, facts: ClaimFacts): Hint | undefined {
+  if (pod.metadata.deletionTimestamp !== undefined) return endHint(pod, facts);
   const node = pod.spec?.nodeName ?? '';
   if (node !== '') return startHint(pod, node, facts);
   const refusal = refusalOf(pod);
@@ -87,6 +89,15 @@ function hintOf(pod: Pod, facts: ClaimFacts): Hint | undefined {
   if (waits?.state === 'waiting') return undefined;
   if (waits !== undefined) return { text: waits.text.replace(/^,? and /, ''), cure: waits.cure };
   return refusal === undefined ? undefined : refusalHint(pod, refusal, facts);
+}
+
+/** The Pod does not end, and nothing takes its place before. */
+function endHint(pod: Pod, { podNodes, nowMs }: ClaimFacts): Hint | undefined {
+  const { state, text, cure } = wayToEnd(pod, podNodes, nowMs);
+  if (state === 'waiting') return undefined;
+  const creator = creatorOf(pod);
+  const next = creator === undefined ? '' : ` ${creator.kind} ${creator.name} can replace it once it has ended.`;
+  return { text: `${text}.${next}`, cure };
 }
 
 /** The Pod waits for another claim, or for one that is not this. */
@@ -194,7 +205,8 @@ function placeHint(
     const names = fitting.map(({ metadata }, index) =>
       barriers[index] === undefined ? metadata.name : `${metadata.name} (${barriers[index].text})`,
     );
-    const cure = barriers.includes(undefined) ? undefined : barriers[0]?.cure;
+    const isApart = fitting.every((node) => !isForNode(pod, node));
+    const cure = isApart ? apartCure : barriers.includes(undefined) ? undefined : barriers[0]?.cure;
     return { text: `${text}, which are ${nameList(names, maxNamed)}.`, cure, isSure: false };
   }
   const [key = ''] = terms.flat().map((each) => each.key);
@@ -207,6 +219,10 @@ function placeHint(
     isSure: true,
   };
 }
+
+/** The volume was created before the Pod was known, or for another one. */
+const apartCure =
+  'None of these has the labels that nodeSelector or affinity of the Pod ask for: change those, or add such a node there. If the data is not needed, recreate the claim with a class that has volumeBindingMode WaitForFirstConsumer, whose volumes are created where the Pod goes';
 
 /** No node can use both the volume and that of another claim of the Pod. */
 function apartHint(
@@ -252,14 +268,10 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   }
   const ago = durationText(nowMs - newest.atMs);
   const base = `cannot start on node ${node}`;
-  if (newest.text.startsWith('Multi-Attach error')) {
+  if (newest.text.startsWith(multiAttach)) {
     const holder = found(hanging?.holders)?.[0];
-    if (holder === undefined) {
-      return {
-        text: `${base}: the volume is attached to another node. kube-controller-manager ${ago} ago: ${newest.text}`,
-        cure: 'It is detached once no Pod uses it there, and after six minutes at most. Otherwise see which node has it: kubectl get volumeattachments',
-      };
-    }
+    if (holder === undefined)
+      return elsewhereHint(base, { sinceMs: newest.sinceMs, text: `${ago} ago: ${newest.text}` }, facts);
     const { name, deletionTimestamp } = holder.metadata;
     const why = `${base}: the volume is attached to node ${holder.spec?.nodeName ?? ''}, where Pod ${name} uses it`;
     return endOf(holder, {
@@ -280,6 +292,32 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   };
 }
 
+/** The volume is attached to a node on which kube-controller-manager knows no Pod that uses it. */
+function elsewhereHint(
+  base: string,
+  { sinceMs, text }: { sinceMs: number; text: string },
+  { hanging, volume, nowMs }: ClaimFacts,
+): Hint {
+  const { attachment, node } = hanging?.elsewhere ?? {};
+  if (attachment === undefined) {
+    return {
+      text: `${base}: the volume is attached to another node. kube-controller-manager ${text}`,
+      cure: 'It is detached once that node no longer has it mounted. See which node that is: kubectl get volumeattachments',
+    };
+  }
+  const { why, cure } = attachmentHold(attachment, {
+    csi: found(volume)?.spec.csi,
+    node,
+    neededMs: nowMs - sinceMs,
+    then: 'it is attached anew then',
+    nowMs,
+  });
+  return {
+    text: `${base}: the volume is still attached to node ${attachment.spec?.nodeName ?? ''} (VolumeAttachment ${attachment.metadata.name}). ${why}.`,
+    cure,
+  };
+}
+
 /** Failures of another volume before they count. */
 const minMisses = 3;
 /** What a kubelet records of a Pod once all its volumes are mounted. */
@@ -288,7 +326,8 @@ const beyondVolumes = new Set(['Pulling', 'Pulled', 'Created', 'Started']);
 const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
 
 /** The Pod does not start for something that has nothing to do with the claim. */
-function otherHint(pod: Pod, node: string, { claim, hanging, nowMs }: ClaimFacts): Hint | undefined {
+function otherHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined {
+  const { claim, hanging, nowMs } = facts;
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
   const waits = [...initContainerStatuses, ...containerStatuses].find(
     ({ state }) => !usualWaits.has(state?.waiting?.reason ?? ''),
@@ -314,9 +353,38 @@ function otherHint(pod: Pod, node: string, { claim, hanging, nowMs }: ClaimFacts
   // one or two are usual while the kubelet learns of a new Pod
   if (mounts === undefined || mounts.count < minMisses || nowMs - mounts.atMs > repeatedWithinMs) return undefined;
   if ((over?.atMs ?? 0) >= mounts.atMs) return undefined;
+  const missing = unmountedIn(mounts.text);
+  const claims = claimsOf(pod).filter(({ volume }) => missing.includes(volume));
+  if (claims.some((each) => each.name === claim.metadata.name)) return unmountedHint(node, mounts, facts);
+  // that of one volume says more than that of all which are missing
+  const one = recordedOf(
+    all.filter(({ message = '' }) => missing.some((each) => message.includes(`for volume "${each}"`))),
+  );
+  const other = claims[0]?.name;
   return {
-    text: `does not start on node ${node}, for a reason other than this claim: another of its volumes cannot be mounted. Last error, ${durationText(nowMs - mounts.atMs)} ago: ${mounts.text}`,
-    cure: `Create what it names, such as a ConfigMap or a Secret, or correct the Pod: ${look}`,
+    text: `does not start on node ${node}, for a reason other than this claim: another of its volumes cannot be mounted. Last error, ${durationText(nowMs - (one ?? mounts).atMs)} ago: ${(one ?? mounts).text}`,
+    cure:
+      other === undefined
+        ? `Create what it names, such as a ConfigMap or a Secret, or correct the Pod: ${look}`
+        : `Look at the claim of that volume: csi-provisioner why ${shellWord(`${namespace}/${other}`) ?? 'NAMESPACE/CLAIM'}`,
+  };
+}
+
+/** The volumes of the Pod that a kubelet waits for, by their names in the Pod. */
+function unmountedIn(text: string): string[] {
+  const [, names = ''] = /^Unable to attach or mount volumes: unmounted volumes=\[([^\]]*)\]/.exec(text) ?? [];
+  return names.split(/[ ,]+/).filter((each) => each !== '');
+}
+
+/** The kubelet names the volume among those that it waits for, and nobody says why. */
+function unmountedHint(node: string, { atMs, text }: Recorded, { volume, hanging, nowMs }: ClaimFacts): Hint {
+  const isAttached = found(hanging?.attachment)?.status?.attached === true;
+  const isCsi = found(volume)?.spec.csi !== undefined;
+  return {
+    text: `does not start on node ${node}: its volume is ${isAttached ? 'attached, and ' : ''}not mounted, and no error says why. Last event, ${durationText(nowMs - atMs)} ago: ${text}`,
+    cure: isCsi
+      ? `See the log of the driver's node plugin on node ${node}${isAttached ? '' : ', and whether the volume is attached: kubectl get volumeattachments'}`
+      : `See the log of the kubelet on node ${node}, and whether the node reaches the storage`,
   };
 }
 

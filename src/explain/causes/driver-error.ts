@@ -77,6 +77,7 @@ const credentialWords = [
 /** What networks say of a host that is not reached. */
 export const networkWords = [
   'no such host',
+  String.raw`\b(?:getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ETIMEDOUT)\b`,
   'connection refused',
   'connection reset',
   'connection timed out',
@@ -99,9 +100,10 @@ export const invalidWords = [
   String.raw`\bis (?:invalid|not (?:valid|supported))`,
   String.raw`\.NotSupported`,
   String.raw`\bunsupported`,
+  String.raw`\bmust be\b`,
 ];
 
-const absentWords = ['not ?found', 'does not exist', 'no such ', 'could not find'];
+const absentWords = ['not ?found', String.raw`\bno [\w ]+ found\b`, 'does not exist', 'no such ', 'could not find'];
 
 const accountCure =
   'The account with which the driver uses the storage lacks a permission: its administrator grants what the message names, or a Secret or the configuration of the driver names another account';
@@ -163,6 +165,10 @@ const creationErrors: readonly TextPattern[] = [
   },
 ];
 
+/** Of a volume that some machine has opened, although Kubernetes has attached it to none. */
+export const openElsewhere =
+  /still being used|has watchers|(?:in use|opened|mapped|locked) (?:by|on) (?:another|other)/i;
+
 /** Of a text about something that is not there. */
 export const absentError = vagueError(absentWords);
 
@@ -219,6 +225,12 @@ export const driverError = defineCause({
     {
       pattern: /code = AlreadyExists /,
       cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, so that its volume gets another name',
+    },
+    {
+      pattern:
+        /code = InvalidArgument .*(?:must be (?:set|specified|provided)|(?:is|are) (?:missing|required|not set|not specified)|missing (?:required )?parameter)/is,
+      cure: 'The driver lacks a value, usually a parameter of the class: delete the class and create it again with that. The claim can stay',
+      byWords: true,
     },
     {
       pattern: /infeasible error|code = InvalidArgument /,

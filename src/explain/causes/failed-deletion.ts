@@ -8,7 +8,7 @@ import { failuresText, type Recorded } from '../provisioning-events.ts';
 import { cureText, type LastingCure, quotedError } from '../texts.ts';
 import { stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
-import { absentError, driverAway, helperError, storageErrors, unavailable } from './driver-error.ts';
+import { absentError, driverAway, helperError, openElsewhere, storageErrors, unavailable } from './driver-error.ts';
 import { requestMeaning } from './failure.ts';
 
 /** Snapshots in a message: more are counted. */
@@ -126,6 +126,11 @@ const deletionCures: readonly TextPattern[] = [
     pattern:
       /ScopeLocked|\bscope\(s\) are locked|(?:deletion|delete)[ -]?protect|termination protection|is protected (?:from|against)|\blegal hold\b|\bimmutab/i,
     cure: 'A lock or protection of the storage forbids the deletion: whoever has set it there removes it, and the deletion goes on. If the storage is to stay, set the reclaim policy to Retain and delete the PersistentVolume',
+    log: true,
+  },
+  {
+    pattern: openElsewhere,
+    cure: 'A machine still has the volume open, although no VolumeAttachment names it: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off',
     log: true,
   },
   ...storageErrors,

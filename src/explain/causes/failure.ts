@@ -7,7 +7,7 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { type Cause, defineCause, type TextPattern } from './cause.ts';
-import { invalidWords, vagueError } from './driver-error.ts';
+import { absentError, invalidWords, vagueError } from './driver-error.ts';
 
 /** The driver creates no volumes of the requested size. */
 export const unsupportedSize = defineCause({
@@ -151,7 +151,7 @@ const invalidError = vagueError(invalidWords);
 /** What to do about a value of the class that the driver quotes as wrong; undefined: it quotes none. */
 export function parameterCure(text: string, { storageClass }: ClaimFacts): string | undefined {
   const [, code, said = ''] = /code = (InvalidArgument|Internal|Unknown) desc = (.*)$/s.exec(text) ?? [];
-  if (code !== 'InvalidArgument' && !invalidError.test(text)) return undefined;
+  if (code !== 'InvalidArgument' && !invalidError.test(text) && !absentError.test(text)) return undefined;
   const quotes = said.match(/"[^"]+"|'[^']+'|\([^()]+\)|\[[^[\]]+\]/g)?.map((each) => each.slice(1, -1)) ?? [];
   // as in `diskCategory is cloud`
   quotes.push(...Array.from(said.matchAll(/(?:\bis|[=:]) ?([\w.-]*\w)/g), ([, word = '']) => word));

@@ -1,7 +1,7 @@
 /** What it means that a volume cannot be attached to a node or mounted there, by the words of drivers, kubelets and mount programs. */
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { lasting, unlessSaid } from '../texts.ts';
-import { certificateCure, networkWords } from './driver-error.ts';
+import { certificateCure, networkWords, openElsewhere } from './driver-error.ts';
 
 /** Where it failed, and for which volume. */
 interface NodeError {
@@ -56,7 +56,7 @@ const cures: readonly NodeErrorCure[] = [
       'The storage has no volume of that name any more (spec.csi.volumeHandle of the PersistentVolume): see there who deleted or moved it. If it is gone, its data comes back only from a snapshot or backup, into a new claim',
   },
   {
-    pattern: /still being used|has watchers|(?:in use|opened|mapped|locked) (?:by|on) (?:another|other)/i,
+    pattern: openElsewhere,
     cure: () =>
       'Another machine still has the volume open, often the node on which its Pod ran before: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off. Two that write destroy the file system',
   },
@@ -103,6 +103,21 @@ const cures: readonly NodeErrorCure[] = [
       `The NFS server does not export that path to node ${node}: have it permit the address of the node`,
   },
   {
+    pattern: /mount\.nfs.*protocol not supported/is,
+    cure: () =>
+      'The server does not offer the NFS version that the mount asks for: name one that it has in the mountOptions (nfsvers=4.1), of the class for new volumes and of the PersistentVolume for this one, or switch it on there',
+  },
+  {
+    pattern: /feature set mismatch|image uses unsupported features/i,
+    cure: ({ node }) =>
+      `The kernel of node ${node} lacks a feature that the image has (of Ceph: imageFeatures in the class, for new volumes): disable it for this image (rbd feature disable POOL/IMAGE FEATURE), or use a newer kernel`,
+  },
+  {
+    pattern: /apparently in use by the system|mount point busy|device or resource busy|device is busy/i,
+    cure: ({ node }) =>
+      `Something else on node ${node} holds the device, often multipathd, which has to leave out the devices of this storage (blacklist in multipath.conf): see there what has it open`,
+  },
+  {
     pattern:
       /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|Unauthenticated/i,
     byWords: true,
@@ -116,7 +131,10 @@ const cures: readonly NodeErrorCure[] = [
       'The storage does not have what the message names, such as a path or a share: create it there, or correct the PersistentVolume',
   },
   {
-    pattern: new RegExp([...networkWords, '(?:iscsi|login|mount).*time(?:d )?out'].join('|'), 'is'),
+    pattern: new RegExp(
+      [...networkWords, '(?:iscsi|login|mount).*time(?:d )?out', String.raw`mount error\((?:110|11[1-5])\)`].join('|'),
+      'is',
+    ),
     byWords: true,
     cure: ({ node }) =>
       `Node ${node} does not reach the storage: check the address, DNS, network policies and firewalls`,

@@ -79,8 +79,19 @@ async function addClaimInUse(world: World, node: object = {}): Promise<void> {
 }
 
 const notReady = {
-  status: { conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime: '2026-01-01T00:00:00Z' }] },
+  status: {
+    conditions: [
+      { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', lastTransitionTime: '2026-01-01T00:00:00Z' },
+    ],
+  },
 };
+
+async function taint(world: World, key: string): Promise<void> {
+  const taints = [{ key, effect: 'NoSchedule' }];
+  await world.patch({ kind: 'node', name: world.name('node') }, { spec: { taints } });
+}
+/** Since Kubernetes 1.36 without the taint. */
+const untolerated = '0/2 nodes are available: 2 node(s) had untolerated taint(s).';
 
 /** Somebody deletes the Pod, and no kubelet confirms its end. */
 async function terminate(world: World): Promise<void> {
@@ -115,6 +126,39 @@ const consumers: readonly Row[] = [
     advises: /^Correct nodeSelector or affinity of the Pod, or label a node as they ask: kubectl get nodes|^Add a node/,
     cure: (world) => world.addNode(),
     ends: 'bound',
+  },
+  {
+    title: 'a Pod whose node has a taint that Kubernetes sets',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addNode();
+      await taint(world, 'node.kubernetes.io/disk-pressure');
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    recorded: (world) => refuse(world, untolerated),
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /\d+ node\(s\) had untolerated taint/,
+    advises:
+      /^Kubernetes removes the taint once node \S+node is well again; see why it is not: kubectl describe node \S+node$/,
+  },
+  {
+    title: 'a Pod whose node is not ready',
+    async arrange(world) {
+      await world.addClass(late);
+      await world.addClaim();
+      await world.addNode();
+      await taint(world, 'node.kubernetes.io/unreachable');
+      await world.patch({ kind: 'node', name: world.name('node') }, notReady);
+      await world.addPod({ nodeSelector: onNode(world) });
+    },
+    recorded: (world) => refuse(world, untolerated),
+    verdict: 'stuck',
+    cause: 'pod-unschedulable',
+    says: /\d+ node\(s\) had untolerated taint/,
+    advises:
+      /^Start node \S+node, or find out why it is not ready \(NodeStatusUnknown\): kubectl describe node \S+node$/,
   },
   {
     title: 'a Pod whose node is cordoned',
@@ -453,7 +497,10 @@ const bound: readonly Row[] = [
       await world.patch({ kind: 'node', name: world.name('node') }, { spec: { unschedulable: true } });
       await world.addNode({ name: world.name('elsewhere') });
       await addBoundClaim(world, usableIn(zoneKey, world.name('zone')));
-      await world.addPod({ nodeSelector: { [hostKey]: world.name('elsewhere') } });
+      const values = [world.name('node'), world.name('elsewhere')];
+      const nodeSelectorTerms = [{ matchExpressions: [{ key: hostKey, operator: 'In', values }] }];
+      const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+      await world.addPod({ affinity: { nodeAffinity } });
     },
     async recorded(world) {
       await bind(world);
@@ -466,6 +513,28 @@ const bound: readonly Row[] = [
     cause: 'bound',
     says: /can only be used on nodes with topology\.kubernetes\.io\/zone=\S+, which are \S+node \(cordoned\)\. The scheduler: /,
     advises: /: kubectl uncordon \S+node$/,
+  },
+  {
+    title: 'a bound claim whose volume is in another zone than the nodes that its Pod asks for',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode({ labels: { [zoneKey]: world.name('zone') } });
+      await world.addNode({ name: world.name('gpu'), labels: { [zoneKey]: world.name('other') } });
+      await addBoundClaim(world, usableIn(zoneKey, world.name('zone')));
+      await world.addPod({ nodeSelector: { [hostKey]: world.name('gpu') } });
+    },
+    async recorded(world) {
+      await bind(world);
+      await refuse(
+        world,
+        "0/2 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) didn't match Pod's node affinity/selector.",
+      );
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /can only be used on nodes with topology\.kubernetes\.io\/zone=\S+, which are \S+node\. The scheduler: /,
+    advises:
+      /^None of these has the labels that nodeSelector or affinity of the Pod ask for: .* volumeBindingMode WaitForFirstConsumer/,
   },
   {
     title: 'a bound claim whose Pod has another claim in another zone',
@@ -793,6 +862,20 @@ async function boundAndPending(world: World): Promise<void> {
   await world.patch(pod, { status: { phase: 'Pending' } });
 }
 
+const attachedElsewhere = (world: World): RecordedEvent => ({
+  reason: 'FailedAttachVolume',
+  message: `Multi-Attach error for volume "${world.name('volume')}" Volume is already exclusively attached to one node and can't be attached to another`,
+  component: 'attachdetach-controller',
+});
+
+/** What a kubelet records of all volumes of a Pod that are not mounted, by their names in the Pod. */
+const waitsFor = (volume: string): RecordedEvent => ({
+  reason: 'FailedMount',
+  message: `Unable to attach or mount volumes: unmounted volumes=[${volume}], unattached volumes=[], failed to process volumes=[]: context deadline exceeded`,
+  component: 'kubelet',
+  count: 7,
+});
+
 const missing = 'MountVolume.SetUp failed for volume "config" : configmap "app-config" not found';
 
 const starting: readonly Row[] = [
@@ -845,6 +928,111 @@ const starting: readonly Row[] = [
     says: /the volume is being detached from it first \(VolumeAttachment csi-\S+\), which does not end\. Last error: context deadline exceeded$/,
     advises:
       /container csi-attacher, .* attached to no node, remove the finalizer, .*: kubectl patch volumeattachment csi-\S+ --type=json /,
+  },
+  {
+    title: 'a bound claim whose volume stays attached to a node that is gone',
+    async arrange(world) {
+      await startWith(world, attachedElsewhere(world));
+      await addAttachment(world, world.name('gone'), { attached: true });
+    },
+    recorded: boundAndPending,
+    laterMs: 20 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /the volume is still attached to node \S+gone \(VolumeAttachment csi-\S+\)\. The node does not exist, and kube-controller-manager has not detached it for 20 min\.$/,
+    advises:
+      /^If the machine is off or gone, so that it cannot write to the volume any more: kubectl delete volumeattachment csi-\S+$/,
+  },
+  {
+    title: 'a bound claim whose volume a node has still mounted on which no Pod uses it',
+    async arrange(world) {
+      await startWith(world, attachedElsewhere(world));
+      await world.addNode({ name: world.name('second') });
+      const volumesInUse = [`kubernetes.io/csi/${world.driver}^${world.name('volume')}`];
+      await world.patch({ kind: 'node', name: world.name('second') }, { status: { volumesInUse } });
+      await addAttachment(world, world.name('second'), { attached: true });
+    },
+    recorded: boundAndPending,
+    laterMs: 20 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /still attached to node \S+second \(VolumeAttachment csi-\S+\)\. The kubelet of the node says that it still uses the volume \(status\.volumesInUse\)\.$/,
+    advises: /^See which Pods are left there, and the log of its kubelet: kubectl get pods /,
+  },
+  {
+    title: 'a bound claim whose volume cannot be detached from another node',
+    async arrange(world) {
+      await startWith(world, attachedElsewhere(world));
+      const detachError = { time: new Date().toISOString(), message: 'disk is busy' };
+      const { metadata } = await addAttachment(world, world.name('second'), { attached: true, detachError });
+      const held = { kind: 'attachment', name: metadata.name } as const;
+      await world.patch(held, { metadata: { finalizers: ['external-attacher/csi-example-com'] } });
+      await world.remove(held);
+    },
+    recorded: boundAndPending,
+    cluster: { not: 'it needs an external-attacher that cannot detach' },
+    laterMs: 20 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /still attached to node \S+second \(VolumeAttachment csi-\S+\)\. Detaching it has failed for 20 min, and is tried again\. Last error: disk is busy\.$/,
+    advises:
+      /attached to no node, .* remove the finalizer; it is attached anew then: kubectl patch volumeattachment csi-\S+ /,
+  },
+  {
+    title: 'a bound claim for whose volume its kubelet waits, and nobody says why',
+    arrange: (world) => startWith(world, waitsFor('data')),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /does not start on node \S+node: its volume is not mounted, and no error says why\. Last event, \d+ s ago: Unable to attach or mount volumes: unmounted volumes=\[data\]/,
+    advises:
+      /^See the log of the driver's node plugin on node \S+node, and whether the volume is attached: kubectl get volumeattachments$/,
+  },
+  {
+    title: 'a bound claim whose Pod lacks a ConfigMap, of which its kubelet speaks less often than of the volumes',
+    async arrange(world) {
+      await startWith(world, { reason: 'FailedMount', message: missing, component: 'kubelet', msAgo: 30_000 });
+      await world.addEvent(pod, waitsFor('config'));
+    },
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /another of its volumes cannot be mounted\. Last error, \d+ s ago: .*configmap "app-config" not found$/,
+    advises: /^Create what it names/,
+  },
+  {
+    title: 'a bound claim whose Pod waits on its node for the volume of another claim',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      if (world.level === 'cluster') await world.bound();
+      await world.addPod({ nodeName: world.name('node'), ...twoClaims });
+      await world.addEvent(pod, waitsFor('logs'));
+    },
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /for a reason other than this claim: another of its volumes cannot be mounted\. .*unmounted volumes=\[logs\]/,
+    advises: /^Look at the claim of that volume: csi-provisioner why \S+\/d$/,
+  },
+  {
+    title: 'a bound claim whose Pod is Terminating on a dead node, so that none takes its place',
+    async arrange(world) {
+      await world.addClass();
+      await addClaimInUse(world, notReady);
+      if (world.level === 'cluster') await world.bound();
+      await terminate(world);
+    },
+    async recorded(world) {
+      await bind(world);
+      await world.patch(pod, { status: { phase: 'Running' } });
+    },
+    laterMs: 10 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /and Pod p, which uses it, is Terminating for \d+ min, and its node \S+ is not ready \(Ready is Unknown since /,
+    advises: /: kubectl taint nodes \S+ node\.kubernetes\.io\/out-of-service=nodeshutdown:NoExecute$/,
   },
   {
     title: 'a bound claim whose files the kubelet may not give to the group of the Pod',

@@ -73,6 +73,24 @@ describe('a code of the CSI specification', () => {
 describe('an error with a code for everything', () => {
   for (const [what, text, cause, cure] of [
     [
+      'a name that a driver in Node.js does not resolve',
+      error('Internal', 'Error: getaddrinfo ENOTFOUND nas.lan'),
+      'driver-error',
+      /^Unless the error says otherwise: the driver does not reach its storage/,
+    ],
+    [
+      'a size that is not accepted',
+      error('Internal', '[400] [size] Must be 10-16384'),
+      'driver-error',
+      /^Unless the error says otherwise: the storage does not accept a value/,
+    ],
+    [
+      'a parameter that is not there',
+      error('InvalidArgument', 'clusterID must be set'),
+      'driver-error',
+      /^Unless the error says otherwise: the driver lacks a value, usually a parameter of the class/,
+    ],
+    [
       'a permission at a cloud',
       error(
         'Internal',
@@ -212,11 +230,11 @@ describe('an error with a code for everything', () => {
 });
 
 describe('a value of the class that the driver refuses without quotes', () => {
-  const cureOf = (said: string, parameters: Record<string, string>): string => {
+  const cureOf = (said: string, parameters: Record<string, string>, code = 'InvalidArgument'): string => {
     const storageClass = { metadata: { name: 's' }, provisioner: 'd.example.com', parameters };
     const claim = { metadata: { name: 'c', namespace: 'ns1' }, spec: {} };
     const facts: ClaimFacts = { nowMs: 0, claim, storageClass: { kind: 'found', value: storageClass } };
-    return failureMeaning(error('InvalidArgument', said), { facts }).cure;
+    return failureMeaning(error(code, said), { facts }).cure;
   };
 
   test('is named with its parameter', () => {
@@ -225,6 +243,10 @@ describe('a value of the class that the driver refuses without quotes', () => {
         skuName: 'PremiumV2_LRS',
       }),
       /^The error quotes PremiumV2_LRS, the value of the class parameter skuName: /,
+    );
+    assert.match(
+      cureOf('no pbm profile found with name: "gold"', { policy: 'gold' }, 'Internal'),
+      /^The error quotes gold, the value of the class parameter policy: /,
     );
   });
 
@@ -282,6 +304,8 @@ describe('an error of a deletion', () => {
   }
 
   test('is read by its words where the code says nothing', () => {
+    const open = error('Internal', 'rbd csi-vol-1 is still being used');
+    assert.match(ofDeletion(open), /^A machine still has the volume open, .*rbd status POOL\/IMAGE/);
     const busy = error('Internal', "failed to delete volume. Error: The resource 'volume' is in use.");
     assert.match(ofDeletion(busy), /^The storage is still in use/);
     assert.match(ofDeletion(error('Internal', 'AccessDenied: ec2:DeleteVolume')), /lacks a permission/);

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { nodeErrorCure } from '../../../src/explain/causes/node-error.ts';
 import { barrierOf } from '../../../src/explain/node-labels.ts';
+import type { ClusterNode } from '../../../src/explain/cluster-objects.ts';
+import { schedulingCure } from '../../../src/explain/scheduler-words.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 
 const csi = { driver: 'd.example.com', volumeHandle: 'v', nodeStageSecretRef: { namespace: 'ns1', name: 'creds' } };
@@ -102,6 +104,26 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       /^Unless the error says otherwise: node n1 does not reach the storage/,
     ],
     [
+      'an SMB server that is not reached',
+      'mount error(115): Operation now in progress',
+      /^Unless the error says otherwise: node n1 does not reach the storage/,
+    ],
+    [
+      'a version of NFS that the server lacks',
+      'mount.nfs: Protocol not supported for 10.0.0.1:/a on /m',
+      /^The server does not offer the NFS version .*nfsvers=4\.1/,
+    ],
+    [
+      'an image that the kernel cannot map',
+      'rbd: sysfs write failed. RBD image feature set mismatch. rbd: map failed: (6) No such device or address',
+      /^The kernel of node n1 lacks a feature that the image has .*rbd feature disable/,
+    ],
+    [
+      'a device that another program holds',
+      'mke2fs: /dev/longhorn/pvc-1 is apparently in use by the system; will not make a filesystem here!',
+      /^Something else on node n1 holds the device, often multipathd/,
+    ],
+    [
       'an earlier call',
       'rpc error: code = Aborted desc = an operation with the given volume already exists',
       /^Nothing yet/,
@@ -122,6 +144,26 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     const nfs = { metadata: { name: 'v' }, spec: {} } as PersistentVolume;
     assert.match(nodeErrorCure('on fire', { node: 'n1', isAttach: false, volume: nfs }), /the kubelet on node n1/);
   });
+});
+
+test('of several nodes, names one whose taint is not there for good', () => {
+  const node = (name: string, key: string): object => ({
+    metadata: { name },
+    spec: { taints: [{ key, effect: 'NoSchedule' }] },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  });
+  const control = node('control', 'node-role.kubernetes.io/control-plane');
+  const cureOf = (...all: object[]): string =>
+    schedulingCure('0/2 nodes are available: 2 node(s) had untolerated taint(s).', {
+      pod: { metadata: { name: 'p' } },
+      nodes: { kind: 'found', value: all as ClusterNode[] },
+    });
+  assert.match(
+    cureOf(control, node('n1', 'node.kubernetes.io/disk-pressure')),
+    /^Kubernetes removes the taint once node n1/,
+  );
+  assert.match(cureOf(control, node('n1', 'dedicated')), /kubectl taint nodes n1 dedicated:NoSchedule-$/);
+  assert.match(cureOf(control), /kubectl taint nodes control /);
 });
 
 test('does not advise to remove by hand a taint that a controller removes', () => {
