@@ -26,8 +26,9 @@ export interface SourceTexts {
   messages: SourceText[];
   /** Texts of `failureExit`, `fatalExit` and `panicExit`. */
   lastLines: SourceText[];
-  /** Log lines of the NFS provisioners. */
+  /** Log lines of the NFS provisioners, and the reasons of their events. */
   nfsLogLines: SourceText[];
+  nfsReasons: SourceText[];
   /** Every text, also those of the NFS provisioners, in pieces between the parts that vary; `src/explain` reads those of others. */
   templates: string[][];
   /** Every text without a part that varies, and every name, also those of the NFS provisioners. */
@@ -42,10 +43,11 @@ const root = path.join(import.meta.dirname, '../..');
 export function sourceTexts(): SourceTexts {
   const src = sourcesOf('src');
   const provisioners = [...sourcesOf('provisioners/nfs-server'), ...sourcesOf('provisioners/nfs-subdir')];
-  const own = textsSaid(src);
+  const { logLines: nfsLogLines, reasons: nfsReasons } = textsSaid(provisioners);
   return {
-    ...own,
-    nfsLogLines: textsSaid(provisioners).logLines,
+    ...textsSaid(src),
+    nfsLogLines,
+    nfsReasons,
     templates: templatesOf([...src, ...provisioners].filter(({ fileName }) => !fileName.includes('/src/explain/'))),
     words: wordsOf([...src, ...provisioners]),
   };
@@ -57,7 +59,9 @@ function sourcesOf(folder: string): ts.SourceFile[] {
     .map((name) => parse(path.join(root, folder, name)));
 }
 
-function textsSaid(files: readonly ts.SourceFile[]): Omit<SourceTexts, 'nfsLogLines' | 'templates' | 'words'> {
+function textsSaid(
+  files: readonly ts.SourceFile[],
+): Omit<SourceTexts, 'nfsLogLines' | 'nfsReasons' | 'templates' | 'words'> {
   const exported = files.flatMap((file) => stringConstants(file)).filter(({ isExported }) => isExported);
   const found = { logLines: [], reasons: [], messages: [], lastLines: [] } as ReturnType<typeof textsSaid>;
   for (const file of files) {

@@ -192,13 +192,16 @@ test('each cause is in docs/why.md, docs/stuck-claims.md or docs/troubleshooting
   for (const cause of causes) assert.ok(quoted.has(cause), cause);
 });
 
-test('each warning and error of the NFS provisioners is in the page, or in that of the provisioner', () => {
+test('each warning, error and event of the NFS provisioners is in the page, or in that of the provisioner', () => {
   const pages = [page, read('nfs-server.md'), read('nfs-subdir.md')].join('\n');
   const lines = texts.nfsLogLines.filter(({ level }) => level !== 'info');
   assert.ok(lines.length > 30, String(lines.length));
   for (const { where, pieces = [], code } of lines) {
     assert.ok(pieces.some((piece) => piece.length > 3) && isTold(pieces, pages), `${where}: ${code}`);
   }
+  const reasons = texts.nfsReasons.flatMap(({ pieces }) => pieces ?? []);
+  assert.ok(reasons.length > 0);
+  for (const reason of reasons) assert.ok(pages.includes(`\`${reason}\``), reason);
 });
 
 /** What stands in backticks, but for blocks. */
