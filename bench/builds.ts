@@ -6,7 +6,7 @@ import { cpus } from 'node:os';
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { scriptCommand, wholeNumber } from '../scripts/script-command.ts';
 import { openBenchStage } from './bench-stage.ts';
-import { median } from './median.ts';
+import { median } from './statistics.ts';
 import { type LoadOptions, measure, type Result } from './sidecar-load.ts';
 
 interface Build {

@@ -18,7 +18,7 @@ import type { DriverProcess } from '../test/support/driver-process.ts';
 import { inParallel, until } from '../test/support/stage.ts';
 import type { StartedProcess } from '../test/support/started-process.ts';
 import { type BenchStage, type MeteredSidecar, openBenchStage, startMetered, width } from './bench-stage.ts';
-import { median } from './median.ts';
+import { median } from './statistics.ts';
 import { cpuMs, peakMb, residentMb } from '../scripts/process-usage.ts';
 
 const values = scriptCommand('npm run bench:journal --', 'What the intent journal costs, in turns with and without it.')

@@ -1,6 +1,6 @@
 /** The table of `npm run bench -- --peer`: medians of alternating turns, their ratios, and whether a goal is reached. */
 import { textTable } from '../src/base/text-table.ts';
-import { median } from './median.ts';
+import { median } from './statistics.ts';
 import type { Result } from './sidecar-load.ts';
 
 /** A figure of the table, with the ratio of ours to the peer's that we want. */

@@ -5,7 +5,7 @@ import { inParallel, until } from '../test/support/stage.ts';
 import type { StartedProcess } from '../test/support/started-process.ts';
 import { type BenchStage, className, width } from './bench-stage.ts';
 import { cpuMs, machineCpuMs, type MemoryUsage, memoryUsage, peakMb } from '../scripts/process-usage.ts';
-import { perItem } from './slope.ts';
+import { perItem } from './statistics.ts';
 
 /** On what a sidecar is measured. */
 export interface LoadOptions {

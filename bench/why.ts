@@ -10,7 +10,7 @@ import { showing } from '../scripts/terminal-progress.ts';
 import type { AuditEvent } from '../test/support/control-plane/audit-log.ts';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { startCrowdedCluster, type CrowdedCluster } from '../test/support/crowded-cluster.ts';
-import { median } from './median.ts';
+import { median } from './statistics.ts';
 import { childrenCpuMs } from '../scripts/process-usage.ts';
 
 const bundle = path.join(import.meta.dirname, '../dist/csi-provisioner.js');

@@ -23,9 +23,8 @@ import { sidecarManifests } from '../sandbox/cluster/sidecar-manifests.ts';
 import { messageForm } from '../sandbox/csi-services.ts';
 import { csiDescriptor } from '../src/csi/csi-proto-source.ts';
 import { calledCsiDescriptor } from './called-csi.ts';
-import { bundledPackages } from './bundled-packages.ts';
+import { bundledPackages, thirdPartyLicences } from './bundled-packages.ts';
 import { callersInlined } from './inline-callers.ts';
-import { thirdPartyLicences } from './third-party-licences.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const { values: flags, positionals: wanted } = parseArgs({

@@ -7,8 +7,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { flagTableMarkdown } from './flags-markdown.ts';
-import { withSection } from './marked-section.ts';
+import { flagTableMarkdown, withSection } from './flags-markdown.ts';
 
 const file = path.join(import.meta.dirname, '../docs/flags.md');
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });

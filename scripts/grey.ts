@@ -1,12 +1,11 @@
 /** `npm run grey`: see `npm run grey -- --help`. */
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
-import { failed } from './grey/goals.ts';
+import { failed, isMissed, type TableLine, tableText } from './grey/goals.ts';
 import { type GreyOptions, parseOptions } from './grey/options.ts';
 import { type Results, type Scenario, scenarios, shortNames } from './grey/scenarios.ts';
 import { logFile } from '../test/support/stage.ts';
 import type { Candidate } from './grey/stage.ts';
-import { isMissed, type TableLine, tableText } from './grey/table.ts';
 import { showing } from './terminal-progress.ts';
 
 async function main(): Promise<number> {
@@ -71,9 +70,4 @@ async function measure(
   return results;
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  process.exitCode = 1;
-}
+process.exitCode = await main();

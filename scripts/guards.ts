@@ -4,11 +4,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { Random } from './chaos/random.ts';
 import { breakGuard, type Verdict } from './guards/break-guard.ts';
-import { chooseGuards } from './guards/choose-guards.ts';
-import { broken, findGuards, type Guard } from './guards/find-guards.ts';
+import { broken, chooseGuards, findGuards, type Guard, typeCheck } from './guards/find-guards.ts';
 import { MeasuredTests, testsIn } from './guards/measured-tests.ts';
 import { changeText, table, textOf } from './guards/report.ts';
-import { typeCheck } from './guards/type-check.ts';
 import { filesOf, hashOfSources, makeCopy, type WorkingCopy } from './guards/working-copy.ts';
 import { scriptCommand, wholeNumber } from './script-command.ts';
 

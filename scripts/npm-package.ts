@@ -10,9 +10,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { runTool } from './image/run-tool.ts';
-import { importedPackages } from './package/imported-packages.ts';
-import { type Manifest, readManifest, repositoryPage } from './package/repository.ts';
-import { shippedPage } from './package/shipped-links.ts';
+import { type Manifest, readManifest, repositoryPage, shippedPage } from './package/repository.ts';
 import { scriptCommand } from './script-command.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -64,3 +62,16 @@ async function rewritePages(folder: string, manifest: Manifest): Promise<void> {
 }
 
 await main();
+
+/** The packages that the modules and declarations in a folder import. */
+async function importedPackages(folder: string): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const file of await readdir(folder, { recursive: true })) {
+    if (!/\.(js|d\.ts)$/.test(file)) continue;
+    const text = await readFile(path.join(folder, file), 'utf8');
+    for (const [, name = ''] of text.matchAll(/\b(?:from|import)\s*\(?\s*['"]((?:@[\w.-]+\/)?[\w.-]+)[^'"]*['"]/g)) {
+      if (!name.startsWith('.')) found.add(name);
+    }
+  }
+  return found;
+}

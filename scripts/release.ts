@@ -8,8 +8,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { addBundles, addKubectlPlugin, addNpmPackage } from './release/programs.ts';
-import { addCharts } from './release/charts.ts';
+import { addBundles, addCharts, addKubectlPlugin, addNpmPackage } from './release/programs.ts';
 import { addImages } from './release/images.ts';
 import { finishRelease } from './release/listing.ts';
 import { RefusedRelease, type Release, releaseOf } from './release/release-of.ts';

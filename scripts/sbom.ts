@@ -14,10 +14,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import type { BundledPackage } from './bundled-packages.ts';
 import { billOfMaterials } from './sbom/bill-of-materials.ts';
 import { debianPackages } from './sbom/debian-packages.ts';
-import { installedPackages } from './sbom/installed-packages.ts';
-import type { BundledPackage } from './bundled-packages.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const { values, positionals } = parseArgs({
@@ -47,3 +46,16 @@ const bill = billOfMaterials({
 await mkdir(values.out, { recursive: true });
 await writeFile(path.join(values.out, `${image}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`);
 console.log(`${image}.cdx.json: ${bill.components.length} components`);
+
+/** The packages below a folder's node_modules, as npm notes them there. @throws when npm did not install them. */
+async function installedPackages(folder: string): Promise<BundledPackage[]> {
+  const text = await readFile(path.join(folder, 'node_modules/.package-lock.json'), 'utf8');
+  const { packages } = JSON.parse(text) as {
+    packages: Record<string, { version: string; license?: string }>;
+  };
+  return Object.entries(packages).map(([key, { version, license }]) => ({
+    name: key.replace(/^.*node_modules\//, ''),
+    version,
+    ...(license !== undefined && { license }),
+  }));
+}

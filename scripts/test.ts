@@ -18,8 +18,7 @@ import { globalSetup as setUpRun } from '../test/support/run-setup.ts';
 import { globalSetup as setUpWholeRun } from '../test/support/whole-run-setup.ts';
 import { startCpuReport } from './test/cpu-report.ts';
 import { isKnownSkip } from './test/known-skips.ts';
-import { defaultFolders, quickUnitTests, testsOf } from './test/test-files.ts';
-import { planProcesses } from './test/test-processes.ts';
+import { defaultFolders, planProcesses, quickUnitTests, testsOf } from './test/test-processes.ts';
 import { showing, terminalProgress } from './terminal-progress.ts';
 
 const root = path.join(import.meta.dirname, '..');

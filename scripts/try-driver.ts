@@ -4,13 +4,11 @@ import { findPrograms } from '../test/support/control-plane/programs.ts';
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
 import { logFile } from '../test/support/stage.ts';
 import { showing } from './terminal-progress.ts';
-import { checkTried } from './try-driver/check-tried.ts';
-import { differences, type Results } from './try-driver/compare.ts';
-import { driverCommand } from './try-driver/driver-program.ts';
+import { checkTried, driverCommand } from './try-driver/driver-program.ts';
+import { differences, type Results, tableText, unexplained } from './try-driver/compare.ts';
 import { parseOptions, type TryOptions } from './try-driver/options.ts';
 import type { Candidate } from './try-driver/stage.ts';
 import { tellStory } from './try-driver/story.ts';
-import { tableText, unexplained } from './try-driver/table.ts';
 
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2));
@@ -58,9 +56,4 @@ function writeDump(file: string, ours: Results, peer: Results): void {
   writeFileSync(file, JSON.stringify({ ours: Object.fromEntries(ours), peer: Object.fromEntries(peer) }, null, 2));
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  process.exitCode = 1;
-}
+process.exitCode = await main();

@@ -8,9 +8,8 @@ import { CheckFlagError, type CheckSettings, checkUsage, parseCheckFlags } from 
 import { checkDriver } from './check-driver.ts';
 import type { CheckResult } from './check.ts';
 import { DriverProgram } from './driver-program.ts';
-import { junitText } from './junit.ts';
+import { exitCode, junitText, resultText, summaryText } from './report.ts';
 import type { StartNodeDriver } from './node-deployment.ts';
-import { exitCode, resultText, summaryText } from './report.ts';
 import { runSanity } from './sanity.ts';
 import { waitForDriver } from './wait-for-driver.ts';
 

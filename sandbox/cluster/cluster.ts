@@ -2,27 +2,26 @@
  * A whole small storage cluster: the sandbox in this process, and beside it as processes of their own the sidecar and a
  * CSI driver, the sample one or somebody's own.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { textLogger } from '../../src/base/text-logger.ts';
 import type { SandboxClient } from '../api/client.ts';
 import type { NodeSketch } from '../control-plane/create-nodes.ts';
-import { Sandbox } from '../sandbox.ts';
-import type { SandboxOptions } from '../sandbox.ts';
-import { ChildProgram } from './child-program.ts';
+import { grantObjects } from '../granted-account.ts';
 import type { CallFault } from '../proxy/call-fault.ts';
 import { CallProxy, type ObservedCall } from '../proxy/call-proxy.ts';
 import { FaultSource } from '../proxy/fault-source.ts';
+import { Sandbox, type SandboxOptions } from '../sandbox.ts';
+import { ChildProgram } from './child-program.ts';
 import type { DriverFacts } from './driver-client.ts';
 import { watchDriver } from './driver-watch.ts';
 import { leftovers } from './explain-leftovers.ts';
 import type { GivenNode, NodeSocket } from './given-nodes.ts';
 import { KeptProgram } from './kept-program.ts';
 import { sampleDriverArguments, sidecarFile } from './programs.ts';
-import { LogFolder } from './log-folder.ts';
 import { publishesCapacity, registrar } from './registrar.ts';
-import { grantSidecarPermissions, sidecarAccount } from './sidecar-permissions.ts';
+import { sidecarManifests } from './sidecar-manifests.ts';
 
 /** The name of the sample driver. */
 export const sampleDriverName = 'hostpath.csi.k8s.io';
@@ -226,4 +225,38 @@ function isWithoutTopology(driver: DriverFacts, { nodes = [], nodeSockets = [] }
 function sketches({ driverSocket, nodes }: ClusterOptions): number | NodeSketch[] {
   if (nodes !== undefined) return nodes.map(({ name, segments }) => ({ name, labels: { ...segments } }));
   return driverSocket === undefined ? 2 : 1;
+}
+
+/** Where the logs are: a folder that was given, or a temporary one, removed at the end unless it is kept. */
+class LogFolder implements AsyncDisposable {
+  readonly path: string;
+  #isKept: boolean;
+
+  private constructor(folder: string, isKept: boolean) {
+    this.path = folder;
+    this.#isKept = isKept;
+  }
+
+  /** Makes it where it is missing. */
+  static async open(given: string | undefined): Promise<LogFolder> {
+    if (given === undefined) return new LogFolder(await mkdtemp(path.join(tmpdir(), 'csi-logs-')), false);
+    await mkdir(given, { recursive: true });
+    return new LogFolder(path.resolve(given), true);
+  }
+
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isKept) await rm(this.path, { recursive: true, force: true });
+  }
+}
+
+/** The account that `deploy/base/rbac.yaml` makes for the sidecar. */
+const sidecarAccount = { namespace: 'default', name: 'csi-provisioner' } as const;
+
+/** Grants the sidecar the permissions that our manifests grant it in a cluster. Safe to repeat. */
+async function grantSidecarPermissions(client: SandboxClient): Promise<void> {
+  await grantObjects(client, sidecarManifests());
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { logFile } from '../../test/support/stage.ts';
 import { showing } from '../terminal-progress.ts';
 import { Administrator } from './administrator.ts';
-import { audited, type Audited } from './audited.ts';
+import { audited, type Audited, settled } from './settle.ts';
 import { ClaimLoad } from './claim-load.ts';
 import type { Findings } from './count.ts';
 import { disturb } from './disturb.ts';
@@ -11,7 +11,6 @@ import { ChaosDriver } from './driver.ts';
 import type { ChaosOptions } from './options.ts';
 import { Random } from './random.ts';
 import { Rounds } from './rounds.ts';
-import { settled } from './settle.ts';
 import { plainLife, Sidecars } from './sidecars.ts';
 import { openWorld } from './world.ts';
 
@@ -90,7 +89,7 @@ export async function runChaos(
   const [kills] = await Promise.all([running, around]);
   const chaosMs = performance.now() - startedMs;
 
-  say(`${kills} kills are done after ${(chaosMs / 1000).toFixed(0)} s; everything works now, and must settle`);
+  say(`${kills} kills are done after ${secondsText(chaosMs)}; everything works now, and must settle`);
   await driver.behave();
   await sidecars.end('SIGKILL');
   await sidecars.start({ ...plainLife, journal: options.journal });
@@ -122,4 +121,8 @@ export async function runChaos(
 /** As `2 leaked, 0 lost`. */
 function findingsText(findings: Findings): string {
   return (Object.entries(findings) as [string, string[]][]).map(([name, list]) => `${list.length} ${name}`).join(', ');
+}
+
+export function secondsText(ms: number): string {
+  return `${(ms / 1000).toFixed(0)} s`;
 }

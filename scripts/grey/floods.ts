@@ -1,10 +1,11 @@
-/** How the claims of one tenant affect those of another. */
+/** How claims in great number affect a sidecar: those of a tenant the claims of others, those of another driver its memory. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { cpuMs } from '../process-usage.ts';
 import type { KubeObject, Resource } from '../../src/kube/kube-object.ts';
-import { count, type Measured, seconds } from './goals.ts';
-import { openGreyStage, type Run, type SidecarOptions, type GreyStage } from './stage.ts';
-import { createClaims, secondsOf, startServing } from './tenants.ts';
+import { type ApiProxy, isWatch } from '../../test/support/api-proxy.ts';
+import { cpuMs, peakMb } from '../process-usage.ts';
+import { count, type Measured, megabytes, seconds, yesOrNo } from './goals.ts';
+import { type GreyStage, openGreyStage, type Run, type SidecarOptions } from './stage.ts';
+import { createClaims, goodClass, secondsOf, startServing } from './tenants.ts';
 
 const patienceS = 120;
 const good = 'good-tenant';
@@ -87,4 +88,80 @@ async function countEvents(stage: GreyStage): Promise<() => number> {
   });
   listed = true;
   return () => written;
+}
+
+/** The image's limit of 70 %, for a container with 512 MiB. */
+const heapLimit = '--max-old-space-size=358';
+
+/** The annotations of each claim; the API server allows 256 KiB. */
+const annotations = { 'example.com/note': 'x'.repeat(240_000) };
+
+/** Large claims of another driver, and little memory. @returns peak memory of the sidecar, and whether it serves a claim. */
+export async function strangers(run: Run): Promise<Measured[]> {
+  const [before, meanwhile] = run.short ? [300, 100] : [1500, 100];
+  await using stage = await openGreyStage(run);
+  const [namespace, className] = ['strangers', 'of-another-driver'];
+  await stage.createNamespace(namespace);
+  await stage.createClass(className, 'another.csi.example.com');
+  const load = { namespace, className, annotations };
+  await createClaims(stage, { ...load, name: 'before', claims: before });
+  const command = run.candidate.command.replace(/--max-old-space-size-percentage=\d+/, heapLimit);
+  const sidecar = await startServing(stage, { command });
+  await createClaims(stage, { ...load, name: 'meanwhile', claims: meanwhile });
+  await delay(5000);
+  const waitedS = await secondsOf(
+    stage,
+    { namespace: 'default', name: 'last' },
+    { className: goodClass, patienceS: 60 },
+  );
+  const served = sidecar.running() && waitedS < Infinity;
+  return [megabytes(sidecar.running() ? peakMb(sidecar.pid) : Infinity), yesOrNo(served)];
+}
+
+/** --worker-threads: the number of claims for which a request may wait at a time. */
+const workers = 350;
+/** How long the caches may take, in seconds. */
+const fillPatienceS = 300;
+
+/**
+ * Caches that must be listed again, in pages, while hundreds of requests wait for the client-side rate limit.
+ *
+ * @returns seconds until all caches are filled again. In order of arrival each page would wait for a minute.
+ */
+export async function throttled(run: Run): Promise<Measured[]> {
+  const claims = run.short ? 400 : 700;
+  await using stage = await openGreyStage(run);
+  const { proxy, kubeconfig } = await stage.proxy();
+  proxy.decide = ({ query }) => (query.has('sendInitialEvents') ? { code: 422, reason: 'Invalid' } : 'pass');
+  // With the journal most claims would wait for its writes instead of sending their own requests.
+  const journal = run.candidate.name === 'ours' ? ['--intent-journal=off'] : [];
+  const flags = ['--kube-api-qps=5', '--kube-api-burst=10', `--worker-threads=${workers}`, ...journal];
+  await startServing(stage, { kubeconfig, flags });
+  await createClaims(stage, { namespace: 'default', name: 'waiting', claims, className: goodClass });
+  await delay(5000);
+  return [seconds(await secondsToFill(proxy), fillPatienceS)];
+}
+
+/** Ends all watches and expires their versions. @returns seconds until each is open again, after a list. */
+async function secondsToFill(proxy: ApiProxy): Promise<number> {
+  const expired = new Set(proxy.watched());
+  const awaited = new Set(expired);
+  const streams = proxy.decide;
+  proxy.decide = (request) => {
+    const { path, query } = request;
+    // Only lists without a resource version are paginated.
+    if (!isWatch(query) && query.get('resourceVersion')) return { code: 410, reason: 'Expired' };
+    if (!isWatch(query) || query.has('sendInitialEvents')) return streams(request);
+    if (expired.delete(path)) return { code: 410, reason: 'Expired' };
+    awaited.delete(path);
+    return 'pass';
+  };
+  proxy.endWatches();
+  const startedMs = performance.now();
+  for (;;) {
+    const passedS = (performance.now() - startedMs) / 1000;
+    if (awaited.size === 0) return passedS;
+    if (passedS > fillPatienceS) return Infinity;
+    await delay(100);
+  }
 }

@@ -1,11 +1,8 @@
-import { deadBackend, deadBackendOfLeader } from './dead-backend.ts';
-import { flood, hangingCalls, slowFailures } from './floods.ts';
+import { deadBackend, deadBackendOfLeader, standingServer } from './standing-server.ts';
+import { flood, hangingCalls, slowFailures, strangers, throttled } from './floods.ts';
 import { all, atMost, type Goal, type Measured, noMoreThanPeer, yes } from './goals.ts';
 import { hangingRequests, kindNames } from './hanging-request.ts';
 import type { Run } from './stage.ts';
-import { standingServer } from './standing-server.ts';
-import { strangers } from './strangers.ts';
-import { throttled } from './throttled.ts';
 
 /** One line of the table. */
 export interface Line {

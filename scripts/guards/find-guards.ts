@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import ts from 'typescript';
+import type { Random } from '../chaos/random.ts';
 
 /** A condition that protects something, and how it is broken. */
 export interface Guard {
@@ -121,4 +124,68 @@ function isLogging(node: ts.Node): boolean {
 function logsOnly(statement: ts.Statement): boolean {
   if (ts.isBlock(statement)) return statement.statements.every(logsOnly);
   return ts.isExpressionStatement(statement) && isLogging(statement.expression);
+}
+
+/**
+ * One guard of each folder after the other, in an order that the seed decides, until there are enough.
+ *
+ * @param isAccepted - called for as few guards as possible.
+ */
+export function chooseGuards(
+  guards: readonly Guard[],
+  { count, random, isAccepted }: { count: number; random: Random; isAccepted: (guard: Guard) => boolean },
+): Guard[] {
+  const folders = Map.groupBy(guards, ({ file }) => path.dirname(file));
+  let queues = shuffle([...folders.keys()].toSorted(), random).map((folder) =>
+    shuffle(folders.get(folder) ?? [], random.stream(folder)),
+  );
+  const chosen: Guard[] = [];
+  while (queues.length > 0) {
+    for (const queue of queues) {
+      if (chosen.length >= count) return chosen;
+      const guard = takeFirst(queue, isAccepted);
+      if (guard !== undefined) chosen.push(guard);
+    }
+    queues = queues.filter((queue) => queue.length > 0);
+  }
+  return chosen;
+}
+
+function takeFirst(queue: Guard[], isAccepted: (guard: Guard) => boolean): Guard | undefined {
+  for (let guard = queue.shift(); guard !== undefined; guard = queue.shift()) if (isAccepted(guard)) return guard;
+  return undefined;
+}
+
+function shuffle<T>(list: readonly T[], random: Random): T[] {
+  const left = [...list];
+  return Array.from(list, () => left.splice(Math.floor(random.next() * left.length), 1)).flat();
+}
+
+/** @returns whether the compiler accepts another text of a source file, as far as that file itself is concerned. */
+export function typeCheck(root: string): (file: string, text: string) => boolean {
+  const config = ts.readConfigFile(path.join(root, 'tsconfig.json'), (name) => ts.sys.readFile(name));
+  const { options, fileNames } = ts.parseJsonConfigFileContent(config.config, ts.sys, root);
+  const changed = new Map<string, { text: string; version: number }>();
+  const service = ts.createLanguageService({
+    getCompilationSettings: () => options,
+    getScriptFileNames: () => fileNames.filter((name) => name.startsWith(path.join(root, 'src/'))),
+    getScriptVersion: (name) => String(changed.get(name)?.version ?? 0),
+    getScriptSnapshot: (name) => {
+      if (!ts.sys.fileExists(name)) return undefined;
+      return ts.ScriptSnapshot.fromString(changed.get(name)?.text ?? readFileSync(name, 'utf8'));
+    },
+    getCurrentDirectory: () => root,
+    getDefaultLibFileName: (each) => ts.getDefaultLibFilePath(each),
+    fileExists: (name) => ts.sys.fileExists(name),
+    readFile: (name) => ts.sys.readFile(name),
+    directoryExists: (name) => ts.sys.directoryExists(name),
+  });
+  let version = 0;
+  return (file, text) => {
+    const name = path.join(root, file);
+    changed.set(name, { text, version: ++version });
+    const found = service.getSemanticDiagnostics(name);
+    changed.set(name, { text: readFileSync(name, 'utf8'), version: ++version });
+    return !found.some(({ category }) => category === ts.DiagnosticCategory.Error);
+  };
 }

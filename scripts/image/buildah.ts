@@ -1,11 +1,11 @@
 /** Images without an engine that runs in the background: buildah builds, `unshare` and `chroot` run. Needs root. */
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, readdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { lstat, mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { startProcess, type StartedProcess } from '../../test/support/started-process.ts';
-import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
-import { makeMemoryCgroup, type MemoryCgroup } from './memory-cgroup.ts';
+import { type StartedProcess, startProcess } from '../../test/support/started-process.ts';
 import { openStorage } from './buildah-storage.ts';
+import type { ContainerOptions, Engine, Image, ImageConfig } from './engine.ts';
 import { buildBase, debianBase, runtimeBase } from './local-base.ts';
 import { npmConfig, npmSettings } from './npm-settings.ts';
 import { runTool } from './run-tool.ts';
@@ -153,4 +153,32 @@ async function filesBelow(folder: string): Promise<Map<string, number>> {
     files.set(file.slice(folder.length), entry.isFile() ? size : 0);
   }
   return files;
+}
+
+const hierarchy = '/sys/fs/cgroup';
+
+/** A memory cgroup; disposing removes it, for which its processes must have ended. */
+interface MemoryCgroup extends AsyncDisposable {
+  /** The file that a process writes its id to, to join. */
+  readonly procs: string;
+}
+
+/**
+ * Makes a memory cgroup of version 1 or 2, whichever this machine has.
+ *
+ * @throws where this process has no permission to make one.
+ */
+async function makeMemoryCgroup(name: string, limitBytes: number): Promise<MemoryCgroup> {
+  const isVersion1 = existsSync(path.join(hierarchy, 'memory'));
+  if (!isVersion1) await writeFile(path.join(hierarchy, 'cgroup.subtree_control'), '+memory');
+  const folder = path.join(hierarchy, isVersion1 ? 'memory' : '', name);
+  await mkdir(folder);
+  const remove = (): Promise<void> => rmdir(folder);
+  try {
+    await writeFile(path.join(folder, isVersion1 ? 'memory.limit_in_bytes' : 'memory.max'), String(limitBytes));
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { procs: path.join(folder, 'cgroup.procs'), [Symbol.asyncDispose]: remove };
 }

@@ -1,13 +1,14 @@
 /** Finds or compiles a driver, and starts it. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { mkdir, mkdtempDisposable, readFile, rename, writeFile } from 'node:fs/promises';
+import { constants, homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { eventually } from '../../test/support/eventually.ts';
-import { startProcess, type StartedProcess } from '../../test/support/started-process.ts';
+import { type StartedProcess, startProcess } from '../../test/support/started-process.ts';
 import { CsiClient } from './csi-proxy.ts';
 import type { DriverPlace, DriverProfile } from './drivers.ts';
 
@@ -90,4 +91,39 @@ case " $* " in
 esac
 exec mount "$@"
 `;
+}
+
+const sandbox = path.join(import.meta.dirname, '../../sandbox/csi-sandbox.js');
+
+/** Starts the driver and checks it; the findings are printed. @returns the exit code of the check. */
+export async function checkTried(
+  profile: DriverProfile,
+  command: readonly string[],
+  { logFolder }: { logFolder: string | undefined },
+): Promise<number> {
+  await using root = await mkdtempDisposable(path.join(tmpdir(), 'check-driver-'));
+  const socket = path.join(root.path, 'driver.sock');
+  const folder = path.join(root.path, 'driver');
+  await mkdir(folder);
+  const driver = await startTriedDriver(profile, command, { socket, folder, driverName: 'tried.csi.example.com' });
+  const check = spawn(process.execPath, [sandbox, 'check', `--csi-address=${socket}`, ...flags(profile, logFolder)], {
+    stdio: 'inherit',
+  });
+  const pass = (signal: NodeJS.Signals): void => void check.kill(signal);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, pass);
+  try {
+    const [code, signal] = (await once(check, 'exit')) as [number | null, NodeJS.Signals | null];
+    return code ?? 128 + constants.signals[signal ?? 'SIGKILL'];
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, pass);
+    await driver.stop();
+  }
+}
+
+function flags({ parameters, secret = {} }: DriverProfile, logFolder: string | undefined): string[] {
+  return [
+    ...Object.entries(parameters).map(([key, value]) => `--class-parameter=${key}=${value}`),
+    ...Object.entries(secret).map(([key, value]) => `--secret=${key}=${value}`),
+    ...(logFolder === undefined ? [] : [`--log=${logFolder}`]),
+  ];
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { median } from '../../bench/median.ts';
+import { median } from '../../bench/statistics.ts';
 import { verdict } from '../../bench/ratio-table.ts';
 
 test('the median of an even number of turns is the mean of the two in the middle', () => {

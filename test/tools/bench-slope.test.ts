@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { perItem } from '../../bench/slope.ts';
+import { perItem } from '../../bench/statistics.ts';
 
 describe('what one claim costs in the benchmarks', () => {
   test('is the further CPU of a larger load by its further claims; the average has the fixed part, too', () => {

@@ -5,17 +5,18 @@ import {
   atMost,
   count,
   failed,
+  isMissed,
   megabytes,
   noMoreThanPeer,
   nothing,
   seconds,
   share,
+  tableText,
   yes,
   yesOrNo,
 } from '../../scripts/grey/goals.ts';
 import { parseOptions } from '../../scripts/grey/options.ts';
 import { scenarios, shortNames } from '../../scripts/grey/scenarios.ts';
-import { isMissed, tableText } from '../../scripts/grey/table.ts';
 
 describe('the goal of a grey failure', () => {
   test('compares the limit with the rounded value that is shown', () => {

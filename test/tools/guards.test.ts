@@ -3,10 +3,8 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { Random } from '../../scripts/chaos/random.ts';
 import { inOrder } from '../../scripts/guards/break-guard.ts';
-import { chooseGuards } from '../../scripts/guards/choose-guards.ts';
+import { broken, chooseGuards, findGuards, type Guard, typeCheck } from '../../scripts/guards/find-guards.ts';
 import { wasExecuted } from '../../scripts/guards/coverage.ts';
-import { broken, findGuards, type Guard } from '../../scripts/guards/find-guards.ts';
-import { typeCheck } from '../../scripts/guards/type-check.ts';
 
 function brokenForms(text: string): string[] {
   return findGuards('src/x.ts', text).map((guard) => broken(text, guard));

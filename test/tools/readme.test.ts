@@ -4,9 +4,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { loadYaml, type V1Deployment } from '@kubernetes/client-node';
-import { withSection } from '../../scripts/marked-section.ts';
+import { flagTableMarkdown, withSection } from '../../scripts/flags-markdown.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { flagTableMarkdown } from '../../scripts/flags-markdown.ts';
 import { findFlag, flagList } from '../../src/cli/flags.ts';
 import { anchorsOf } from '../support/markdown-anchors.ts';
 

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { shippedPage } from '../../scripts/package/shipped-links.ts';
+import { shippedPage } from '../../scripts/package/repository.ts';
 import { writeArchive } from '../../scripts/release/archive.ts';
-import { provenanceStatement } from '../../scripts/release/provenance.ts';
+import { provenanceStatement } from '../../scripts/release/listing.ts';
 import { type Release, releaseOf, type ReleaseOptions } from '../../scripts/release/release-of.ts';
 
 const exec = promisify(execFile);

@@ -2,10 +2,17 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { differences, type Difference, type Results, type StepResult } from '../../scripts/try-driver/compare.ts';
-import { intendedAs, intendedRows } from '../../scripts/try-driver/intended.ts';
+import {
+  type Difference,
+  differences,
+  intendedAs,
+  intendedRows,
+  type Results,
+  type StepResult,
+  tableText,
+  unexplained,
+} from '../../scripts/try-driver/compare.ts';
 import { normalised } from '../../scripts/try-driver/normalise.ts';
-import { tableText, unexplained } from '../../scripts/try-driver/table.ts';
 
 const uid = '1e8d6a5c-0b7f-4c3e-9a2d-5f6e7a8b9c0d';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CheckResult, Status } from '../../../sandbox/check/check.ts';
-import { junitText } from '../../../sandbox/check/junit.ts';
-import { exitCode, resultText, summaryText } from '../../../sandbox/check/report.ts';
+import { exitCode, junitText, resultText, summaryText } from '../../../sandbox/check/report.ts';
 import { wellFormed } from './well-formed.ts';
 
 const hostile = 'no "room" <left> & more ]]> \u0007\u001b[31m \uD800 \uFFFE \u{1F4A5}\r\n second line';
