@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { bundle, bundled } from '../test/support/program-file.ts';
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
-import { runCommand, secondsText } from './chaos/command-line.ts';
 import { isClean, reasons } from './chaos/count.ts';
-import { type ChaosOptions, parseOptions, usage } from './chaos/options.ts';
-import { type ChaosReport, runChaos } from './chaos/run.ts';
+import { parseOptions } from './chaos/options.ts';
+import { type ChaosReport, runChaos, secondsText } from './chaos/run.ts';
 
-async function run(options: ChaosOptions): Promise<number> {
+async function main(): Promise<number> {
+  const options = parseOptions(process.argv.slice(2));
   // What is started as the sidecar, here and in the end-to-end tests.
   if (options.bundle) {
     if (!existsSync(bundle)) {
@@ -82,4 +82,4 @@ function print({
   }
 }
 
-await runCommand('npm run chaos --', { usage, parse: parseOptions, run });
+process.exitCode = await main();

@@ -1,10 +1,11 @@
 /** `npm run kept`: see `npm run kept -- --help`. */
 import { otherSidecar } from '../test/support/go-sidecar/go-sidecar.ts';
-import { runCommand, secondsText } from './chaos/command-line.ts';
-import { type KeptOptions, parseOptions, usage } from './chaos/kept-options.ts';
+import { parseOptions } from './chaos/kept-options.ts';
 import { runKept } from './chaos/kept-story.ts';
+import { secondsText } from './chaos/run.ts';
 
-async function run(options: KeptOptions): Promise<number> {
+async function main(): Promise<number> {
+  const options = parseOptions(process.argv.slice(2));
   const { sidecar } = options;
   const other = await otherSidecar(options.other);
   console.log(`${options.records} open records on ${options.cluster}, mode ${options.mode}, --timeout=${options.timeoutMs / 1000}s
@@ -22,4 +23,4 @@ open      ${pending.length}`);
   return destroyed.length > 0 || pending.length > 0 ? 1 : 0;
 }
 
-await runCommand('npm run kept --', { usage, parse: parseOptions, run });
+process.exitCode = await main();

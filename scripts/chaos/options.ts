@@ -1,7 +1,7 @@
-import { parseArgs } from 'node:util';
+import { InvalidArgumentError, Option } from 'commander';
 import type { ClusterTarget } from '../../test/support/cluster.ts';
 import { goHelp } from '../../test/support/go-sidecar/go-sidecar.ts';
-import { described, oneOf, wholeNumber } from './command-line.ts';
+import { scriptCommand, wholeNumber } from '../script-command.ts';
 
 /** What can be switched on and off, with what it does. */
 export const disturbances = {
@@ -54,93 +54,118 @@ export interface ChaosOptions {
   logFolder: string | undefined;
 }
 
-export const usage = `npm run chaos -- [flags]
+interface Values {
+  claims: number;
+  kills: number;
+  minutes: number;
+  apiMinutes: number;
+  seed?: string;
+  cluster: ClusterTarget;
+  election: boolean;
+  together: boolean;
+  timeout: number;
+  journal?: ChaosOptions['journal'];
+  other?: string;
+  only?: readonly Disturbance[];
+  without?: readonly Disturbance[];
+  bundle: boolean;
+  logs?: string;
+}
 
-Kills the sidecar at random moments while claims come and go and everything around it fails, and counts at the end what
-was leaked, lost, destroyed, doubled or left pending, and what audit can delete of the rest. Exit code 1 unless all of that is 0
-and audit has deleted all that it reports as leaked.
-
-  --claims N           claims to create, default 300
-  --kills N            SIGKILLs, default 25
-  --minutes N          no further claims and kills after that time, default 60
-  --api-minutes N      about how often the API server is restarted, default 40; a restart makes it forget its history, and what was
-                       open then may end as unproved
-  --seed TEXT          repeats the choices of a run, default: the time
-  --cluster NAME       sandbox (default) or kubernetes
-  --no-election        without --leader-election
-  --together           two sidecars at the same time until the end, whose names of volumes do not change; needs --no-election
-  --timeout N          seconds of --timeout, default 1; late calls take longer in proportion
-  --journal VALUE      value of --intent-journal; by default the flag is not passed
-  --other CMD          another sidecar, which runs now and then; its words are separated by blanks;
-                       ${goHelp}
-  --only LIST          these disturbances alone
-  --without LIST       all but these disturbances
-  --bundle             runs dist/csi-provisioner.js instead of the sources
-  --logs DIR           keeps the logs of all processes in DIR (default: a temporary folder, deleted if the run is clean)
-
-disturbances:
-${described(disturbances)}`;
-
-/** Reads the command line. @throws {Error} with one line for anything that cannot be run. */
-export function parseOptions(argv: readonly string[]): ChaosOptions | 'help' {
-  const { values } = parseArgs({
-    args: [...argv],
-    allowNegative: true,
-    options: {
-      claims: { type: 'string', default: '300' },
-      kills: { type: 'string', default: '25' },
-      minutes: { type: 'string', default: '60' },
-      'api-minutes': { type: 'string', default: '40' },
-      seed: { type: 'string', default: new Date().toISOString() },
-      cluster: { type: 'string', default: 'sandbox' },
-      election: { type: 'boolean', default: true },
-      together: { type: 'boolean', default: false },
-      timeout: { type: 'string', default: '1' },
-      journal: { type: 'string' },
-      other: { type: 'string' },
-      only: { type: 'string' },
-      without: { type: 'string' },
-      bundle: { type: 'boolean', default: false },
-      logs: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return 'help';
-  const cluster = oneOf('--cluster', values.cluster, ['sandbox', 'kubernetes']);
-  const journal = values.journal === undefined ? undefined : oneOf('--journal', values.journal, journals);
-  const chosen = new Set(values.only === undefined ? names : list('--only', values.only));
-  for (const name of values.without === undefined ? [] : list('--without', values.without)) chosen.delete(name);
-  if (!values.election) chosen.delete('lease');
-  if (values.together && values.election) throw new Error('--together needs --no-election: a lease has one holder');
+/** Reads the command line; an invalid one ends the process. */
+export function parseOptions(argv: readonly string[]): ChaosOptions {
+  const command = scriptCommand(
+    'npm run chaos --',
+    `Kills the sidecar at random moments while claims come and go and everything around it fails, and
+counts at the end what was leaked, lost, destroyed, doubled or left pending, and what audit can
+delete of the rest. Exit code 1 unless all of that is 0 and audit has deleted all that it reports as
+leaked.`,
+  )
+    .option('--claims <N>', 'claims to create', wholeNumber(), 300)
+    .option('--kills <N>', 'SIGKILLs', wholeNumber(), 25)
+    .option('--minutes <N>', 'no further claims and kills after that time', wholeNumber(), 60)
+    .option(
+      '--api-minutes <N>',
+      'about how often the API server is restarted; a restart makes it forget its history, and what was open then may end as unproved',
+      wholeNumber(),
+      40,
+    )
+    .option('--seed <TEXT>', 'repeats the choices of a run; default: the time')
+    .addOption(new Option('--cluster <NAME>', 'cluster').choices(['sandbox', 'kubernetes']).default('sandbox'))
+    .option('--no-election', 'without --leader-election')
+    .option(
+      '--together',
+      'two sidecars at the same time until the end, whose names of volumes do not change; needs --no-election',
+      false,
+    )
+    .option('--timeout <N>', 'seconds of --timeout; late calls take longer in proportion', wholeNumber(), 1)
+    .addOption(
+      new Option('--journal <VALUE>', 'value of --intent-journal; by default the flag is not passed').choices([
+        'lease',
+        'off',
+      ]),
+    )
+    .option('--other <CMD>', `another sidecar, which runs now and then; its words are separated by blanks; ${goHelp}`)
+    .option('--only <LIST>', 'these disturbances alone', list)
+    .option('--without <LIST>', 'all but these disturbances', list)
+    .option('--bundle', 'runs dist/csi-provisioner.js instead of the sources', false)
+    .option(
+      '--logs <DIR>',
+      'keeps the logs of all processes in DIR; default: a temporary folder, deleted if the run is clean',
+    )
+    .addHelpText('after', `\nDisturbances:\n${described(disturbances)}`)
+    .parse(argv, { from: 'user' });
+  const {
+    minutes,
+    apiMinutes,
+    timeout,
+    seed = new Date().toISOString(),
+    only = names,
+    without = [],
+    logs,
+    ...values
+  } = command.opts<Values>();
+  const { election, together, cluster, journal, other } = values;
+  if (together && election) {
+    command.error('error: --together needs --no-election: a lease has one holder', { exitCode: 2 });
+  }
+  const chosen = new Set(only);
+  for (const name of without) chosen.delete(name);
+  if (!election) chosen.delete('lease');
   // Two at once that name volumes differently make two volumes of one claim, and nothing could prevent it.
-  if (values.together) for (const name of ['overlap', 'prefix', 'collide'] as const) chosen.delete(name);
+  if (together) for (const name of ['overlap', 'prefix', 'collide'] as const) chosen.delete(name);
   if (cluster === 'kubernetes') chosen.delete('api');
   if (journal === undefined || journal === 'off') chosen.delete('back');
-  if (values.other === undefined) chosen.delete('other');
+  if (other === undefined) chosen.delete('other');
   return {
-    claims: wholeNumber('--claims', values.claims),
-    kills: wholeNumber('--kills', values.kills),
-    maxMs: wholeNumber('--minutes', values.minutes) * 60_000,
-    apiRestartMs: wholeNumber('--api-minutes', values['api-minutes']) * 60_000,
-    seed: values.seed,
-    cluster,
-    election: values.election,
-    together: values.together,
-    timeoutMs: wholeNumber('--timeout', values.timeout) * 1000,
+    ...values,
+    seed,
+    maxMs: minutes * 60_000,
+    apiRestartMs: apiMinutes * 60_000,
+    timeoutMs: timeout * 1000,
     journal,
     disturbances: chosen,
-    other: values.other,
-    bundle: values.bundle,
-    logFolder: values.logs,
+    other,
+    logFolder: logs,
   };
 }
 
 const names = Object.keys(disturbances) as Disturbance[];
-const journals = ['lease', 'off'] as const;
 
-function list(flag: string, text: string): Disturbance[] {
+function list(text: string): Disturbance[] {
   return text
     .split(',')
     .filter((name) => name !== '')
-    .map((name) => oneOf(flag, name, names));
+    .map((name) => {
+      const found = names.find((each) => each === name);
+      if (found !== undefined) return found;
+      throw new InvalidArgumentError(`${JSON.stringify(name)} is not one of ${names.join(', ')}.`);
+    });
+}
+
+/** Lines of a help text. */
+export function described(choices: Readonly<Record<string, string>>): string {
+  return Object.entries(choices)
+    .map(([name, what]) => `  ${name.padEnd(20)} ${what}`)
+    .join('\n');
 }

@@ -1,42 +1,30 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type ChaosOptions, parseOptions } from '../../scripts/chaos/options.ts';
+import { parseOptions } from '../../scripts/chaos/options.ts';
 import { Random } from '../../scripts/chaos/random.ts';
-
-function parsed(...argv: string[]): ChaosOptions {
-  const options = parseOptions(argv);
-  if (options === 'help') throw new Error('help was not asked for');
-  return options;
-}
 
 describe('the command line of a chaos run', () => {
   test('picks disturbances by name', () => {
-    assert.deepEqual([...parsed('--only', 'driver,classes').disturbances], ['driver', 'classes']);
-    assert.equal(parsed('--without', 'api,driver').disturbances.has('driver'), false);
-    assert.throws(() => parseOptions(['--only', 'weather']), /--only: "weather" is not one of deletions, admin,/);
+    assert.deepEqual([...parseOptions(['--only', 'driver,classes']).disturbances], ['driver', 'classes']);
+    assert.equal(parseOptions(['--without', 'api,driver']).disturbances.has('driver'), false);
   });
 
   test('leaves out what cannot be had', () => {
-    assert.equal(parsed('--no-election').disturbances.has('lease'), false);
-    assert.equal(parsed('--cluster=kubernetes').disturbances.has('api'), false);
-    assert.equal(parsed().disturbances.has('back'), false);
-    assert.equal(parsed('--journal=lease').disturbances.has('back'), true);
-    assert.equal(parsed().disturbances.has('other'), false);
-    assert.equal(parsed('--other', 'some/sidecar').disturbances.has('other'), true);
+    assert.equal(parseOptions(['--no-election']).disturbances.has('lease'), false);
+    assert.equal(parseOptions(['--cluster=kubernetes']).disturbances.has('api'), false);
+    assert.equal(parseOptions([]).disturbances.has('back'), false);
+    assert.equal(parseOptions(['--journal=lease']).disturbances.has('back'), true);
+    assert.equal(parseOptions([]).disturbances.has('other'), false);
+    assert.equal(parseOptions(['--other', 'some/sidecar']).disturbances.has('other'), true);
   });
 
   test('lets two sidecars run at once only without an election, and names volumes in one way', () => {
-    const { together, disturbances } = parsed('--no-election', '--together');
+    const { together, disturbances } = parseOptions(['--no-election', '--together']);
     assert.equal(together, true);
     assert.deepEqual(
       ['overlap', 'prefix', 'collide', 'lease'].filter((name) => (disturbances as ReadonlySet<string>).has(name)),
       [],
     );
-    assert.throws(() => parseOptions(['--together']), /--together needs --no-election/);
-  });
-
-  test('refuses what is no number', () => {
-    assert.throws(() => parseOptions(['--kills=0']), /--kills: "0" is no whole number of at least 1/);
   });
 });
 

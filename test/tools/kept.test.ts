@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type KeptOptions, parseOptions } from '../../scripts/chaos/kept-options.ts';
+import { parseOptions } from '../../scripts/chaos/kept-options.ts';
 import { keptFindings } from '../../scripts/chaos/kept-story.ts';
-
-function parsed(...argv: string[]): KeptOptions {
-  const options = parseOptions(argv);
-  if (options === 'help') throw new Error('help was not asked for');
-  return options;
-}
 
 describe('the command line of a kept run', () => {
   test('runs the sources on the real control plane by default, with the flags of the image', () => {
-    const { cluster, mode, records, sidecar, timeoutMs } = parsed();
+    const { cluster, mode, records, sidecar, timeoutMs } = parseOptions([]);
     assert.deepEqual([cluster, mode, records, timeoutMs], ['kubernetes', 'crash', 2000, 5000]);
     assert.match(
       sidecar,
@@ -19,25 +13,17 @@ describe('the command line of a kept run', () => {
     );
   });
 
-  test('takes a bundle or a whole command in their place, not both', () => {
-    assert.match(parsed('--bundle', 'dist/some.js').sidecar, / --max-semi-space-size=4 \/.*\/dist\/some\.js$/);
-    assert.equal(parsed('--sidecar', 'some/program --flag').sidecar, 'some/program --flag');
-    assert.throws(() => parseOptions(['--bundle=a', '--sidecar=b']), /--bundle and --sidecar exclude each other/);
+  test('takes a bundle or a whole command in their place', () => {
+    assert.match(parseOptions(['--bundle', 'dist/some.js']).sidecar, / --max-semi-space-size=4 \/.*\/dist\/some\.js$/);
+    assert.equal(parseOptions(['--sidecar', 'some/program --flag']).sidecar, 'some/program --flag');
   });
 
-  test('refuses what is no number', () => {
-    assert.throws(() => parseOptions(['--records=0']), /--records: "0" is no whole number of at least 1/);
-    assert.equal(parsed('--quiet=0').quietMs, 0);
+  test('takes a pause of no seconds', () => {
+    assert.equal(parseOptions(['--quiet=0']).quietMs, 0);
   });
 
-  test('needs another sidecar for the mode of that name alone', () => {
-    assert.equal(parsed('--mode=other', '--other=some/sidecar').other, 'some/sidecar');
-    assert.throws(() => parseOptions(['--mode=other']), /--mode other and --other need each other/);
-    assert.throws(() => parseOptions(['--other=some/sidecar']), /--mode other and --other need each other/);
-    assert.throws(
-      () => parseOptions(['--mode=war']),
-      /--mode: "war" is not one of crash, election, journal-off, other/,
-    );
+  test('takes another sidecar for the mode of that name', () => {
+    assert.equal(parseOptions(['--mode=other', '--other=some/sidecar']).other, 'some/sidecar');
   });
 });
 

@@ -72,11 +72,17 @@ describe('a script with flags', { concurrency: 2 }, () => {
       ['nfs', '--peer', 'x'],
       /--driver is needed: the command of kubernetes-csi\/csi-driver-nfs/,
     ],
+    ['scripts/chaos.ts', ['--kills', 'many'], /argument 'many' is invalid\. It must be a whole number of at least 1/],
+    ['scripts/chaos.ts', ['--only', 'weather'], /"weather" is not one of deletions, admin,/],
+    ['scripts/chaos.ts', ['--together'], /--together needs --no-election/],
     [
-      'scripts/chaos.ts',
-      ['--kills', 'many'],
-      /--kills: "many" is no whole number of at least 1\. See npm run chaos -- --help/,
+      'scripts/kept.ts',
+      ['--bundle=a', '--sidecar=b'],
+      /'--sidecar <CMD>' cannot be used with option '--bundle <PATH>'/,
     ],
+    ['scripts/kept.ts', ['--mode=other'], /--mode other and --other need each other/],
+    ['scripts/kept.ts', ['--other=some/sidecar'], /--mode other and --other need each other/],
+    ['scripts/kept.ts', ['--mode=war'], /Allowed choices are crash, election, journal-off, other\./],
   ];
   for (const [script, args, message] of refused) {
     test(`${script} refuses ${args.join(' ')}, and says what may stand there`, async () => {
