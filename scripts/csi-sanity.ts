@@ -8,19 +8,14 @@
  * kept below ${XDG_CACHE_HOME:-~/.cache}. Exits 1 when a test fails, after naming it; names each skipped test and why.
  */
 import { execFile, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { startDriver } from '../test/support/driver-process.ts';
+import { compiled } from './go-module.ts';
 import { scriptCommand } from './script-command.ts';
-
-const root = path.join(import.meta.dirname, '..');
-const goModule = path.join(root, 'test/sandbox/csi-sanity');
-const suite = 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity';
 
 /** One way to run the suite. */
 interface Variant {
@@ -47,21 +42,6 @@ interface SpecReport {
   LeafNodeType: string;
   State: string;
   Failure?: { Message?: string };
-}
-
-/** Compiles the suite unless it is there for this very go.sum; returns the program's path. */
-async function buildSuite(): Promise<string> {
-  const pinned = await readFile(path.join(goModule, 'go.sum'));
-  const version = createHash('sha256').update(pinned).digest('hex').slice(0, 12);
-  const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'csi-sanity');
-  const program = path.join(cache, `csi-sanity-${version}`);
-  if (existsSync(program)) return program;
-  console.error('Compiling csi-sanity, which takes a minute or two.');
-  await mkdir(cache, { recursive: true });
-  const unfinished = `${program}.${process.pid}`;
-  await promisify(execFile)('go', ['build', '-trimpath', '-o', unfinished, suite], { cwd: goModule });
-  await rename(unfinished, program); // two builds at once: the last one wins, neither is half written
-  return program;
 }
 
 /** @returns whether all tests that ran have passed. */
@@ -122,7 +102,13 @@ const options = scriptCommand(
   .option('--block', 'also with block volumes')
   .parse()
   .opts<{ block?: true }>();
-const program = await buildSuite();
+const program = await compiled({
+  name: 'csi-sanity',
+  module: path.join(import.meta.dirname, '../test/sandbox/csi-sanity'),
+  target: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity',
+  files: ['go.sum'],
+  cache: 'csi-sanity',
+});
 for (const variant of options.block === true ? [...mountVariants, blockVariant] : mountVariants) {
   if (!(await runVariant(program, variant))) process.exitCode = 1;
 }

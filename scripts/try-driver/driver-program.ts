@@ -1,41 +1,29 @@
 /** Finds or compiles a driver, and starts it. */
-import { execFile, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtempDisposable, readFile, rename, writeFile } from 'node:fs/promises';
-import { constants, homedir, tmpdir } from 'node:os';
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { constants, tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { eventually } from '../../test/support/eventually.ts';
 import { type StartedProcess, startProcess } from '../../test/support/started-process.ts';
+import { compiled } from '../go-module.ts';
 import { CsiClient } from './csi-proxy.ts';
 import type { DriverPlace, DriverProfile } from './drivers.ts';
 
 const sandboxDriver = path.join(import.meta.dirname, '../../sandbox/hostpath/main.ts');
-const goModule = path.join(import.meta.dirname, 'mock');
+const mock = {
+  name: 'mock',
+  module: path.join(import.meta.dirname, 'mock'),
+  target: '.',
+  files: ['go.sum', 'main.go'],
+  cache: 'try-driver',
+};
 
 /** The words of the command that starts a driver; compiles it when that is needed. */
 export async function driverCommand(profile: DriverProfile, given: string | undefined): Promise<string[]> {
   if (given !== undefined) return given.split(' ').filter((word) => word !== '');
   if (profile.program === 'sandbox') return [process.execPath, sandboxDriver];
-  return [await compiledMock()];
-}
-
-/** Compiles the driver unless it is there for this very code; returns the program's path. */
-async function compiledMock(): Promise<string> {
-  const parts = await Promise.all(['go.sum', 'main.go'].map((file) => readFile(path.join(goModule, file))));
-  const version = createHash('sha256').update(Buffer.concat(parts)).digest('hex').slice(0, 12);
-  const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'try-driver');
-  const program = path.join(cache, `mock-${version}`);
-  if (existsSync(program)) return program;
-  console.error('Compiling the mock driver, which takes a minute or two.');
-  await mkdir(cache, { recursive: true });
-  const unfinished = `${program}.${process.pid}`;
-  const env = { ...process.env, CGO_ENABLED: '0' };
-  await promisify(execFile)('go', ['build', '-trimpath', '-o', unfinished, '.'], { cwd: goModule, env });
-  await rename(unfinished, program); // two builds at once: the last one wins, neither is half written
-  return program;
+  return [await compiled(mock)];
 }
 
 /** Starts a driver and waits until it answers. @throws when it ends before. */
