@@ -1,15 +1,10 @@
 /** The objects that the story makes, and waiting for what becomes of them. */
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import type { V1PersistentVolume, V1PersistentVolumeClaim, V1StorageClass } from '@kubernetes/client-node';
-import { eventsOf, ifFound } from '../../test/support/admin.ts';
+import { boundClaim, type BoundClaim, eventsOf, goneVolume, ifFound } from '../../test/support/admin.ts';
 import { volumeSnapshotContentKind, volumeSnapshotKind } from '../../test/support/custom-kinds.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { namespace, nodeName, type TriedStage } from './stage.ts';
-
-export interface Bound {
-  claim: V1PersistentVolumeClaim;
-  volume: V1PersistentVolume;
-}
 
 const secretName = 'driver-secret';
 const secretKeys = ['provisioner', 'controller-expand', 'node-stage'];
@@ -77,13 +72,8 @@ export async function createClaim(
 }
 
 /** Waits until a claim is bound. */
-export async function bound(stage: TriedStage, name: string): Promise<Bound> {
-  const { admin } = stage;
-  const found = await eventually(async () => {
-    const claim = await admin.core.readNamespacedPersistentVolumeClaim({ name, namespace });
-    if (claim.status?.phase !== 'Bound') throw new Error(`claim ${name} is ${claim.status?.phase ?? 'new'}`);
-    return { claim, volume: await admin.core.readPersistentVolume({ name: claim.spec?.volumeName ?? '' }) };
-  }, withHope(stage));
+export async function bound(stage: TriedStage, name: string): Promise<BoundClaim> {
+  const found = await eventually(() => boundClaim(stage.admin, namespace, name), withHope(stage));
   stage.names.set(found.volume.metadata?.uid ?? '', `<uid of the volume of ${name}>`);
   learnHandles(stage);
   return found;
@@ -104,16 +94,12 @@ export async function deleteClaim({ admin }: TriedStage, name: string): Promise<
 }
 
 /** Waits until a PersistentVolume is gone. */
-export async function volumeGone(stage: TriedStage, { volume }: Bound): Promise<void> {
-  const name = volume.metadata?.name ?? '';
-  await eventually(async () => {
-    const left = await ifFound(stage.admin.core.readPersistentVolume({ name }));
-    if (left !== undefined) throw new Error(`volume ${name} is ${left.status?.phase ?? ''}`);
-  }, withHope(stage));
+export async function volumeGone(stage: TriedStage, { volume }: BoundClaim): Promise<void> {
+  await eventually(() => goneVolume(stage.admin, volume.metadata?.name ?? ''), withHope(stage));
 }
 
 /** Waits until a PersistentVolume has a phase. */
-export async function volumeIs(stage: TriedStage, { volume }: Bound, phase: string): Promise<V1PersistentVolume> {
+export async function volumeIs(stage: TriedStage, { volume }: BoundClaim, phase: string): Promise<V1PersistentVolume> {
   return await eventually(async () => {
     const now = await stage.admin.core.readPersistentVolume({ name: volume.metadata?.name ?? '' });
     if (now.status?.phase !== phase) throw new Error(`the volume is ${now.status?.phase ?? ''}, not ${phase}`);
@@ -134,7 +120,7 @@ export async function boundOrFailed(stage: TriedStage, claim: V1PersistentVolume
 }
 
 /** Takes a snapshot as the snapshotter does: asks the driver, and makes the two objects. */
-export async function createSnapshot(stage: TriedStage, name: string, source: Bound): Promise<void> {
+export async function createSnapshot(stage: TriedStage, name: string, source: BoundClaim): Promise<void> {
   const volumeHandle = source.volume.spec?.csi?.volumeHandle ?? '';
   const { profile } = stage.options;
   const { snapshot } = (await stage.driver.call('CreateSnapshot', {

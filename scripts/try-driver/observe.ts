@@ -2,11 +2,10 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CoreV1Event, V1PersistentVolumeClaim } from '@kubernetes/client-node';
-import { eventsOf } from '../../test/support/admin.ts';
+import { type BoundClaim, eventsOf } from '../../test/support/admin.ts';
 import type { StepResult } from './compare.ts';
 import type { CsiCall } from './csi-proxy.ts';
 import { normalised, normalisedText } from './normalise.ts';
-import type { Bound } from './objects.ts';
 import { namespace, type TriedStage } from './stage.ts';
 
 const eventsWithinMs = 15_000;
@@ -21,7 +20,7 @@ const background = new Set([
 ]);
 
 /** The claim and its PersistentVolume, with the events about both. */
-export async function observeBound(stage: TriedStage, { claim, volume }: Bound): Promise<StepResult> {
+export async function observeBound(stage: TriedStage, { claim, volume }: BoundClaim): Promise<StepResult> {
   await successReported(stage, claim);
   return { volume: plain(stage, volume), ...(await observeClaim(stage, claim)) };
 }

@@ -1,6 +1,7 @@
 /** What is done with each sidecar, step by step. */
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { BoundClaim } from '../../test/support/admin.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import type { Results, StepResult } from './compare.ts';
 import {
@@ -14,7 +15,6 @@ import {
   learnHandles,
   volumeGone,
   volumeIs,
-  type Bound,
   type ClaimSpec,
 } from './objects.ts';
 import {
@@ -28,7 +28,7 @@ import {
 } from './observe.ts';
 import { openTriedStage, type TriedStage, type TriedOptions } from './stage.ts';
 
-type Step = (stage: TriedStage, made: Map<string, Bound>) => Promise<StepResult>;
+type Step = (stage: TriedStage, made: Map<string, BoundClaim>) => Promise<StepResult>;
 
 /** How long a volume of a deleted claim may be found after a restart, in milliseconds. */
 const foundWithinMs = 20_000;
@@ -71,7 +71,7 @@ export async function tellStory(options: StoryOptions): Promise<{ results: Resul
   await createClasses(stage);
   await stage.start();
   const results = new Map<string, StepResult>();
-  const made = new Map<string, Bound>();
+  const made = new Map<string, BoundClaim>();
   for (const [name, step] of Object.entries(steps)) {
     if (!isPossible(name, stage)) continue;
     options.at(name);
@@ -88,7 +88,7 @@ function isPossible(step: string, { info: { capabilities } }: TriedStage): boole
   return step !== 'capacity' || capabilities.has('GET_CAPACITY');
 }
 
-async function told(stage: TriedStage, made: Map<string, Bound>, step: Step): Promise<StepResult> {
+async function told(stage: TriedStage, made: Map<string, BoundClaim>, step: Step): Promise<StepResult> {
   try {
     return await step(stage, made);
   } catch (error) {
@@ -107,7 +107,7 @@ async function createClasses(stage: TriedStage): Promise<void> {
 
 async function makeVolume(
   stage: TriedStage,
-  made: Map<string, Bound>,
+  made: Map<string, BoundClaim>,
   claimName: string,
   className: string,
   spec: ClaimSpec = {},
@@ -116,7 +116,7 @@ async function makeVolume(
   return await observeMade(stage, made, claimName);
 }
 
-async function observeMade(stage: TriedStage, made: Map<string, Bound>, claimName: string): Promise<StepResult> {
+async function observeMade(stage: TriedStage, made: Map<string, BoundClaim>, claimName: string): Promise<StepResult> {
   const pair = await bound(stage, claimName);
   made.set(claimName, pair);
   return await observeBound(stage, pair);
@@ -125,7 +125,7 @@ async function observeMade(stage: TriedStage, made: Map<string, Bound>, claimNam
 /** As `makeVolume`, for what not every driver does; a claim that has failed is deleted again. */
 async function makeOrFail(
   stage: TriedStage,
-  made: Map<string, Bound>,
+  made: Map<string, BoundClaim>,
   claimName: string,
   className: string,
   spec: ClaimSpec = {},
@@ -137,7 +137,7 @@ async function makeOrFail(
   return result;
 }
 
-async function restore(stage: TriedStage, made: Map<string, Bound>): Promise<StepResult> {
+async function restore(stage: TriedStage, made: Map<string, BoundClaim>): Promise<StepResult> {
   await createSnapshot(stage, 'taken', made.get('immediate')!);
   const dataSource = { apiGroup: 'snapshot.storage.k8s.io', kind: 'VolumeSnapshot', name: 'taken' };
   return await makeOrFail(stage, made, 'restored', 'plain', { dataSource });
@@ -156,7 +156,7 @@ async function publishedCapacity(stage: TriedStage): Promise<StepResult> {
   });
 }
 
-async function retained(stage: TriedStage, made: Map<string, Bound>): Promise<StepResult> {
+async function retained(stage: TriedStage, made: Map<string, BoundClaim>): Promise<StepResult> {
   // The finalizer of a new volume is removed a moment later, if its policy is Retain: the volume is compared after that.
   const { claim, events } = await makeVolume(stage, made, 'kept', 'retain');
   await deleteClaim(stage, 'kept');
@@ -164,7 +164,7 @@ async function retained(stage: TriedStage, made: Map<string, Bound>): Promise<St
   return { claim, events, released: plain(stage, volume) };
 }
 
-async function deleted(stage: TriedStage, pair: Bound): Promise<StepResult> {
+async function deleted(stage: TriedStage, pair: BoundClaim): Promise<StepResult> {
   await deleteClaim(stage, pair.claim.metadata?.name ?? '');
   await volumeGone(stage, pair);
   return { events: await observeEvents(stage, 'default', pair.volume.metadata?.uid ?? '') };

@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
+import { boundClaim } from '../support/admin.ts';
 import { referenceGrantKind, volumeSnapshotContentKind, volumeSnapshotKind } from '../support/custom-kinds.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 import { readSnapshot, snapshotFinalizer, takeSnapshot } from './snapshot-objects.ts';
@@ -63,15 +64,8 @@ describe('a claim with a source in another namespace', () => {
     });
   /** Waits for the claim's volume and gives the letter in it. */
   const letterOf = async (claim: V1PersistentVolumeClaim): Promise<string> => {
-    const volume = await scene.eventually(async () => {
-      const name = claim.metadata?.name ?? '';
-      const { spec, status } = await scene.admin.core.readNamespacedPersistentVolumeClaim({
-        name,
-        namespace: elsewhere,
-      });
-      assert.equal(status?.phase, 'Bound');
-      return await scene.admin.core.readPersistentVolume({ name: spec?.volumeName ?? '' });
-    });
+    const name = claim.metadata?.name ?? '';
+    const { volume } = await scene.eventually(() => boundClaim(scene.admin, elsewhere, name));
     return await readFile(letterIn(volume.spec?.csi?.volumeHandle ?? ''), 'utf8');
   };
   /** Waits until people are told that there is no grant. */

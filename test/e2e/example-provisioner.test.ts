@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { connectAdmin, eventsOf, ifFound, type Admin } from '../support/admin.ts';
+import { type Admin, boundClaim, connectAdmin, eventsOf, goneVolume, ifFound } from '../support/admin.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Example, exampleFolder, installExample } from '../support/example-process.ts';
@@ -47,19 +47,10 @@ describe('the provisioner in provisioners/', () => {
     });
   /** The volume of a claim, once it is bound. */
   const bound = (name: string) =>
-    eventually(
-      async () => {
-        const { status, spec } = await admin.core.readNamespacedPersistentVolumeClaim({ name, namespace });
-        if (status?.phase !== 'Bound') throw new Error(`claim ${name} is ${status?.phase ?? 'without phase'}`);
-        return await admin.core.readPersistentVolume({ name: spec?.volumeName ?? '' });
-      },
-      { hopeless: () => ([...running].every((each) => each.running()) ? undefined : 'the provisioner has ended') },
-    );
-  const gone = (volumeName: string) =>
-    eventually(async () => {
-      const volume = await ifFound(admin.core.readPersistentVolume({ name: volumeName }));
-      if (volume !== undefined) throw new Error(`volume ${volumeName} is ${volume.status?.phase ?? 'there'}`);
+    eventually(async () => (await boundClaim(admin, namespace, name)).volume, {
+      hopeless: () => ([...running].every((each) => each.running()) ? undefined : 'the provisioner has ended'),
     });
+  const gone = (volumeName: string) => eventually(() => goneVolume(admin, volumeName));
 
   before(async () => {
     cluster = await startCluster();

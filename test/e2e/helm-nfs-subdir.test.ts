@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1Deployment, V1PersistentVolume, V1Role, V1StorageClass } from '@kubernetes/client-node';
 import manifest from '../../package.json' with { type: 'json' };
-import { connectAdmin, ifFound, type Admin } from '../support/admin.ts';
+import { type Admin, boundClaim, connectAdmin, goneVolume, ifFound } from '../support/admin.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { chartsFolder, Helm, HelmError, type Values } from '../support/helm/helm.ts';
@@ -117,24 +117,14 @@ for (const { from, folder: given } of [
       return name;
     };
     const bound = async (name: string): Promise<V1PersistentVolume> =>
-      await eventually(
-        async () => {
-          const { status, spec } = await admin.core.readNamespacedPersistentVolumeClaim({ name, namespace });
-          assert.equal(status?.phase, 'Bound');
-          return await admin.core.readPersistentVolume({ name: spec?.volumeName ?? '' });
-        },
-        { hopeless },
-      );
+      (await eventually(() => boundClaim(admin, namespace, name), { hopeless })).volume;
     const onDisk = ({ spec }: V1PersistentVolume, prefix = ''): string =>
       join(folder, 'mount', spec?.nfs?.path.replace('/exp/', prefix) ?? 'none');
     /** Deletes the claim, after which the directory is archived with its data. */
     const archive = async (claim: string, volume: V1PersistentVolume): Promise<void> => {
       writeFileSync(join(onDisk(volume), 'file'), claim);
       await admin.core.deleteNamespacedPersistentVolumeClaim({ name: claim, namespace });
-      const name = volume.metadata?.name ?? '';
-      await eventually(async () => assert.equal(await ifFound(admin.core.readPersistentVolume({ name })), undefined), {
-        hopeless,
-      });
+      await eventually(() => goneVolume(admin, volume.metadata?.name ?? ''), { hopeless });
       assert.ok(!existsSync(onDisk(volume)));
       assert.equal(readFileSync(join(onDisk(volume, 'archived-'), 'file'), 'utf8'), claim);
     };

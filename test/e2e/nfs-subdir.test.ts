@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { type Admin, connectAdmin, ifFound } from '../support/admin.ts';
+import { type Admin, boundClaim, connectAdmin, goneVolume, ifFound } from '../support/admin.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { startNfsSubdir } from '../support/nfs-subdir-process.ts';
@@ -110,24 +110,13 @@ describe('nfs-subdir-external-provisioner', () => {
       },
     });
     const hopeless = () => (program.running() ? undefined : program.log());
-    const volume = await eventually(
-      async () => {
-        const { status, spec } = await admin.core.readNamespacedPersistentVolumeClaim({ name, namespace });
-        assert.equal(status?.phase, 'Bound');
-        return await admin.core.readPersistentVolume({ name: spec?.volumeName ?? '' });
-      },
-      { hopeless },
-    );
+    const { volume } = await eventually(() => boundClaim(admin, namespace, name), { hopeless });
     const directory = volume.spec?.nfs?.path.replace('/exp/', '') ?? '';
     assert.deepEqual(volume.spec?.mountOptions, ['vers=4.1', 'nolock']);
     assert.deepEqual(volume.metadata?.finalizers, ['kubernetes.io/pv-protection'], 'no finalizer that needs a patch');
     writeFileSync(mounted(directory, 'file'), 'data');
     await admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace });
-    await eventually(
-      async () =>
-        assert.equal(await ifFound(admin.core.readPersistentVolume({ name: volume.metadata?.name ?? '' })), undefined),
-      { hopeless },
-    );
+    await eventually(() => goneVolume(admin, volume.metadata?.name ?? ''), { hopeless });
     await admin.storage.deleteStorageClass({ name: className });
     assert.ok(!existsSync(mounted(directory)));
     return directory;

@@ -11,7 +11,7 @@ import type {
   V1PersistentVolumeClaim,
   V1StorageClass,
 } from '@kubernetes/client-node';
-import { connectAdmin, eventsOf, ifFound, type Admin } from '../support/admin.ts';
+import { type Admin, boundClaim, connectAdmin, eventsOf, goneVolume, ifFound } from '../support/admin.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { startDriver, type DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
@@ -143,12 +143,8 @@ describe('a sidecar on each of two nodes', () => {
   };
   const readClaim = (name: string): Promise<V1PersistentVolumeClaim> =>
     admin.core.readNamespacedPersistentVolumeClaim({ name, namespace: id });
-  const bound = (name: string): Promise<V1PersistentVolume> =>
-    eventually(async () => {
-      const { status, spec } = await readClaim(name);
-      assert.equal(status?.phase, 'Bound');
-      return await admin.core.readPersistentVolume({ name: spec?.volumeName ?? '' });
-    });
+  const bound = async (name: string): Promise<V1PersistentVolume> =>
+    (await eventually(() => boundClaim(admin, id, name))).volume;
   const holders = async (volume: V1PersistentVolume): Promise<string[]> => {
     const handle = volume.spec?.csi?.volumeHandle ?? '';
     const held = await Promise.all(
@@ -160,10 +156,7 @@ describe('a sidecar on each of two nodes', () => {
     volume.spec?.nodeAffinity?.required?.nodeSelectorTerms[0]?.matchExpressions?.[0]?.values;
   const deleteAndWait = async (claim: string, volume: V1PersistentVolume): Promise<void> => {
     await admin.core.deleteNamespacedPersistentVolumeClaim({ name: claim, namespace: id });
-    const name = volume.metadata?.name ?? '';
-    await eventually(async () => {
-      assert.equal(await ifFound(admin.core.readPersistentVolume({ name })), undefined);
-    });
+    await eventually(() => goneVolume(admin, volume.metadata?.name ?? ''));
   };
 
   for (const node of nodes) {

@@ -10,6 +10,8 @@ import {
   StorageV1Api,
   VersionApi,
   type CoreV1Event,
+  type V1PersistentVolume,
+  type V1PersistentVolumeClaim,
 } from '@kubernetes/client-node';
 
 /** The tests' own hands in the cluster: the public client library, not the code under test. */
@@ -56,6 +58,26 @@ export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
     if (error instanceof ApiException && error.code === 404) return undefined;
     throw error;
   }
+}
+
+/** A claim with the volume it is bound to. */
+export interface BoundClaim {
+  claim: V1PersistentVolumeClaim;
+  volume: V1PersistentVolume;
+}
+
+/** @throws while the claim is not bound. */
+export async function boundClaim({ core }: Admin, namespace: string, name: string): Promise<BoundClaim> {
+  const claim = await core.readNamespacedPersistentVolumeClaim({ name, namespace });
+  const phase = claim.status?.phase;
+  if (phase !== 'Bound') throw new Error(`claim ${name} is ${phase ?? 'without phase'}, not Bound`);
+  return { claim, volume: await core.readPersistentVolume({ name: claim.spec?.volumeName ?? '' }) };
+}
+
+/** @throws while the PersistentVolume is there. */
+export async function goneVolume({ core }: Admin, name: string): Promise<void> {
+  const volume = await ifFound(core.readPersistentVolume({ name }));
+  if (volume !== undefined) throw new Error(`volume ${name} is still ${volume.status?.phase ?? 'there'}`);
 }
 
 /** Whether the API server says that it serves a resource, for tests that need one which not every Kubernetes has. */

@@ -8,7 +8,7 @@ import {
   type V1PersistentVolumeClaimSpec,
   type V1StorageClass,
 } from '@kubernetes/client-node';
-import { eventsOf, ifFound, type Admin } from './admin.ts';
+import { boundClaim, eventsOf, goneVolume, ifFound, type Admin, type BoundClaim } from './admin.ts';
 import type { Cluster, ClusterOptions } from './cluster.ts';
 import { installKinds, type CustomKind } from './custom-kinds.ts';
 import type { DriverProcess } from './driver-process.ts';
@@ -16,12 +16,6 @@ import { eventually, type EventuallyOptions } from './eventually.ts';
 import { refusedRights } from './refused-rights.ts';
 import { Stage } from './stage.ts';
 import type { StartedProcess } from './started-process.ts';
-
-/** A claim with the volume it is bound to. */
-export interface BoundClaim {
-  claim: V1PersistentVolumeClaim;
-  volume: V1PersistentVolume;
-}
 
 export interface ClaimOptions {
   /** Default: a fresh name. */
@@ -184,19 +178,10 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
         await admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace: id });
       },
       async bound(claimName, options) {
-        return await watched(async () => {
-          const claim = await readClaim(claimName);
-          const phase = claim.status?.phase;
-          if (phase !== 'Bound') throw new Error(`claim ${claimName} is ${phase ?? 'without phase'}, not Bound`);
-          const volume = await admin.core.readPersistentVolume({ name: claim.spec?.volumeName ?? '' });
-          return { claim, volume };
-        }, options);
+        return await watched(() => boundClaim(admin, id, claimName), options);
       },
       async volumeGone(name) {
-        await watched(async () => {
-          const volume = await ifFound(admin.core.readPersistentVolume({ name }));
-          if (volume !== undefined) throw new Error(`volume ${name} is still ${volume.status?.phase ?? 'there'}`);
-        });
+        await watched(() => goneVolume(admin, name));
       },
       async event(claim, reason) {
         return await watched(async () => {

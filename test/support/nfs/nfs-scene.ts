@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { V1PersistentVolume, V1PersistentVolumeClaimSpec } from '@kubernetes/client-node';
 import type { StorageFinding } from '../../../provisioners/shared-audit/storage-audit.ts';
-import { connectAdmin, eventsOf, ifFound, type Admin } from '../admin.ts';
+import { boundClaim, connectAdmin, eventsOf, goneVolume, ifFound, type Admin } from '../admin.ts';
 import { type ApiServer, type Cluster, type ClusterOptions, startCluster } from '../cluster.ts';
 import { eventually } from '../eventually.ts';
 import type { StartedProcess } from '../started-process.ts';
@@ -128,22 +128,13 @@ export class NfsScene implements AsyncDisposable {
   }
 
   /** The volume of a claim, once it is bound. */
-  bound({ name }: NamedClaim): Promise<V1PersistentVolume> {
-    return this.waitFor(async () => {
-      const { namespace, admin } = this;
-      const { status, spec } = await admin.core.readNamespacedPersistentVolumeClaim({ name, namespace });
-      if (status?.phase !== 'Bound') throw new Error(`claim ${name} is ${status?.phase ?? 'without phase'}`);
-      return await admin.core.readPersistentVolume({ name: spec?.volumeName ?? '' });
-    });
+  async bound({ name }: NamedClaim): Promise<V1PersistentVolume> {
+    return (await this.waitFor(() => boundClaim(this.admin, this.namespace, name))).volume;
   }
 
   /** Resolves once the PersistentVolume is gone. */
   gone(volume: { metadata?: { name?: string } }): Promise<void> {
-    return this.waitFor(async () => {
-      const name = volume.metadata?.name ?? '';
-      const found = await ifFound(this.admin.core.readPersistentVolume({ name }));
-      if (found !== undefined) throw new Error(`${name} is ${found.status?.phase ?? 'there'}`);
-    });
+    return this.waitFor(() => goneVolume(this.admin, volume.metadata?.name ?? ''));
   }
 
   /** Resolves once an event about the object has a matching message. */
