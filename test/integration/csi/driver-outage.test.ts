@@ -61,17 +61,16 @@ describe('a driver that goes away and comes back', () => {
   });
 
   test('is asked for the node that is selected then, not for the one of attempts that never reached it', async () => {
-    await using topology = await startTopologyScene({
+    await using scene = await startTopologyScene({
       cluster: 'three racks in three zones',
       strict: true,
       delayed: true,
     });
-    const { scene } = topology;
     await scene.program.logged('Started provisioner controller');
     await loseDriver(scene);
-    topology.addClaim('testpvc', 'n1');
+    scene.claimFor('testpvc', 'n1');
     await scene.event('ProvisioningFailed', 'testpvc');
-    topology.select('testpvc', 'n2');
+    scene.select('testpvc', 'n2');
     const { socketPath } = scene.driver;
     await using driver = await RecordingDriver.start({ socketPath, plugin: topologyPlugin });
     await scene.volume('testpvc');

@@ -35,18 +35,26 @@ export interface SceneOptions {
   script?: (driver: RecordingDriver) => void;
 }
 
+interface SceneParts {
+  driver: RecordingDriver;
+  program: Program;
+}
+
 /** A running scene; dispose it. */
 export class Scene extends ApiScene {
   readonly driver: RecordingDriver;
   readonly program: Program;
 
-  private constructor(options: ApiSceneOptions, parts: { driver: RecordingDriver; program: Program }) {
+  constructor(options: ApiSceneOptions, parts: SceneParts) {
     super(options);
     this.driver = parts.driver;
     this.program = parts.program;
   }
 
-  static async start(options: SceneOptions = {}): Promise<Scene> {
+  static async start<S extends Scene>(
+    this: new (options: ApiSceneOptions, parts: SceneParts) => S,
+    options: SceneOptions = {},
+  ): Promise<S> {
     await using opened = new AsyncDisposableStack();
     const {
       driverName: name = driverName,
@@ -87,7 +95,7 @@ export class Scene extends ApiScene {
       }),
     );
     const { server, url } = cluster;
-    return new Scene({ server, url, opened: opened.move(), driver: name }, { driver, program });
+    return new this({ server, url, opened: opened.move(), driver: name }, { driver, program });
   }
 
   /** As `createClaim`. */

@@ -29,13 +29,13 @@ describe('a claim whose attempts never reached the driver', () => {
     'csi.storage.k8s.io/provisioner-secret-namespace': 'ns1',
   };
   const noSecret = failedFor('secret late');
-  const createSecret = ({ scene }: TopologyScene): SandboxObject =>
-    scene.api.create(resource.secrets, { metadata: { name: 'late', namespace: 'ns1' }, data: {} });
+  const createSecret = ({ api }: TopologyScene): SandboxObject =>
+    api.create(resource.secrets, { metadata: { name: 'late', namespace: 'ns1' }, data: {} });
 
   /** A class whose Secret is missing, and a claim whose first attempt has failed because of it. */
   async function failedScene(selected: string, more: Partial<TopologySceneOptions> = {}) {
     const topology = await startTopologyScene({ cluster, strict, parameters, delayed: selected !== '', ...more });
-    const claim = topology.addClaim('testpvc', selected);
+    const claim = topology.claimFor('testpvc', selected);
     assert.ok(noSecret(await topology.outcome(claim)));
     return { topology, claim };
   }
@@ -50,7 +50,7 @@ describe('a claim whose attempts never reached the driver', () => {
       const all = { requisite: terms('{R=rA,Z=z1} {R=rB,Z=z2} {R=rC,Z=z3}') };
       const preferred = terms('{R=rB,Z=z2} {R=rC,Z=z3} {R=rA,Z=z1}');
       assert.deepEqual(await topology.asked(claim), strict ? zone2 : { ...all, preferred });
-      await topology.scene.volume('testpvc');
+      await topology.volume('testpvc');
       assert.equal(topology.calls(claim).length, 1);
     });
   }
@@ -61,8 +61,8 @@ describe('a claim whose attempts never reached the driver', () => {
     topology.select('testpvc', undefined);
     await topology.seen('n1', noSecret);
     createSecret(topology);
-    topology.addClaim('other', 'n3');
-    await topology.scene.volume('other');
+    topology.claimFor('other', 'n3');
+    await topology.volume('other');
     assert.deepEqual(topology.calls(claim), []);
     topology.select('testpvc', 'n2');
     assert.deepEqual(await topology.asked(claim), zone2);
@@ -73,8 +73,8 @@ describe('a claim whose attempts never reached the driver', () => {
     await using topology = it.topology;
     topology.removeNode('n1');
     topology.removeCsiNode('n1');
-    await topology.scene.until('the selected node to go', () => topology.selected('testpvc') === undefined);
-    await topology.scene.until('the reason', () => topology.failures('testpvc').includes(csiNodeGone));
+    await topology.until('the selected node to go', () => topology.selected('testpvc') === undefined);
+    await topology.until('the reason', () => topology.failures('testpvc').includes(csiNodeGone));
     createSecret(topology);
     topology.select('testpvc', 'n2');
     assert.deepEqual(await topology.asked(claim), zone2);
@@ -93,17 +93,17 @@ describe('a claim whose attempts never reached the driver', () => {
 
   test('because the driver was away gets its volume in the topology of the node that was selected last', async () => {
     await using topology = await startTopologyScene({ cluster, strict, delayed: true });
-    const { driver, program } = topology.scene;
+    const { driver, program } = topology;
     await program.logged('Started provisioner controller');
     driver.kill();
     await program.logged('Lost connection');
-    const claim = topology.addClaim('testpvc', 'n1');
-    await topology.scene.until('the failure', () => topology.failures('testpvc').some((it) => it.includes('not conn')));
+    const claim = topology.claimFor('testpvc', 'n1');
+    await topology.until('the failure', () => topology.failures('testpvc').some((it) => it.includes('not conn')));
     topology.select('testpvc', 'n2');
     await topology.seen('n1', failedFor('not connected'));
     await using back = await RecordingDriver.start({ socketPath: driver.socketPath, plugin: topologyPlugin });
-    await topology.scene.called(back, 'CreateVolume');
-    await topology.scene.volume('testpvc');
+    await topology.called(back, 'CreateVolume');
+    await topology.volume('testpvc');
     const name = `pvc-${claim.metadata.uid ?? ''}`;
     const requests = back.callsOf('CreateVolume').filter(({ request }) => request['name'] === name);
     assert.deepEqual(
@@ -157,14 +157,14 @@ describe('a CreateVolume that was sent and has no clear result', () => {
       test(`${where} is repeated unchanged, though ${what}`, async () => {
         await using topology = await startTopologyScene({ cluster, strict, delayed: true, ...options });
         const held = topology.hold('DEADLINE_EXCEEDED', 'UNAVAILABLE');
-        const claim = topology.addClaim('testpvc', 'n1');
+        const claim = topology.claimFor('testpvc', 'n1');
         assert.deepEqual(await topology.asked(claim), zone1);
         await change(topology);
         // the program knows of the change once a later claim is served by it
         await topology.seen('n2', (outcome) => 'asked' in outcome);
         if (what.startsWith('the labels')) await topology.seen('n1', (outcome) => JSON.stringify(outcome).includes(z9));
         held.release();
-        await topology.scene.volume('testpvc');
+        await topology.volume('testpvc');
         const requests = topology.calls(claim).map(({ request }) => request);
         assert.equal(requests.length, 3);
         assert.deepEqual(requests, [requests[0], requests[0], requests[0]]);

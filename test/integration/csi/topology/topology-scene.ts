@@ -58,7 +58,7 @@ export type ClaimOutcome = { asked: TopologyRequirement | undefined } | { failed
 export async function startTopologyScene(options: TopologySceneOptions): Promise<TopologyScene> {
   const { cluster, nodes = [], strict, immediate, delayed = false, claim, flags = [], storageClass, ...rest } = options;
   const all = nodesOf(cluster).map((node) => nodes.find(({ name }) => name === node.name) ?? node);
-  const scene = await Scene.start({
+  return await TopologyScene.start({
     plugin: topologyPlugin,
     ...rest,
     objects: [
@@ -77,51 +77,41 @@ export async function startTopologyScene(options: TopologySceneOptions): Promise
       ...storageClass,
     },
   });
-  return new TopologyScene(scene);
 }
 
-export class TopologyScene implements AsyncDisposable {
-  readonly scene: Scene;
+export class TopologyScene extends Scene {
   #probes = 0;
 
-  constructor(scene: Scene) {
-    this.scene = scene;
-  }
-
-  addClaim(name: string, selected = ''): SandboxObject {
-    return this.scene.addClaim(name, {}, selected === '' ? {} : { annotations: { [selectedNode]: selected } });
+  claimFor(name: string, selected = ''): SandboxObject {
+    return this.addClaim(name, {}, selected === '' ? {} : { annotations: { [selectedNode]: selected } });
   }
 
   /** The node that is selected for the claim now. */
   selected(name: string): string | undefined {
-    return this.scene.api.get(resource.claims, { namespace: 'ns1', name })?.metadata.annotations?.[selectedNode];
+    return this.claim(name)?.metadata.annotations?.[selectedNode];
   }
 
   /** What the scheduler, or somebody else, does to the claim; undefined: no node is selected any more. */
   select(name: string, node: string | undefined): void {
-    const claim = structuredClone(this.scene.api.get(resource.claims, { namespace: 'ns1', name }));
-    if (claim === undefined) throw new Error(`no claim ${name}`);
-    const { [selectedNode]: _node, ...annotations } = claim.metadata.annotations ?? {};
-    claim.metadata.annotations = { ...annotations, ...(node !== undefined && { [selectedNode]: node }) };
-    this.scene.api.update(resource.claims, claim);
+    this.annotate({ [selectedNode]: node }, name);
   }
 
   /** CreateVolume calls for a claim so far. */
   calls({ metadata }: SandboxObject): RecordedCall[] {
     const name = `pvc-${metadata.uid ?? ''}`;
-    return this.scene.driver.callsOf('CreateVolume').filter(({ request }) => request['name'] === name);
+    return this.driver.callsOf('CreateVolume').filter(({ request }) => request['name'] === name);
   }
 
   /** What the n-th CreateVolume (from 1) for the claim asked for, once it came. */
   async asked(claim: SandboxObject, n = 1): Promise<TopologyRequirement | undefined> {
-    const call = await this.scene.until(`call ${n} for ${claim.metadata.name}`, () => this.calls(claim)[n - 1]);
+    const call = await this.until(`call ${n} for ${claim.metadata.name}`, () => this.calls(claim)[n - 1]);
     return requirementsOf(call);
   }
 
   /** What came of a claim first. */
   async outcome(claim: SandboxObject): Promise<ClaimOutcome> {
     const { name } = claim.metadata;
-    return await this.scene.until(`an outcome for ${name}`, () => {
+    return await this.until(`an outcome for ${name}`, () => {
       const [call] = this.calls(claim);
       if (call !== undefined) return { asked: requirementsOf(call) };
       const failure = this.failures(name)[0];
@@ -131,8 +121,7 @@ export class TopologyScene implements AsyncDisposable {
 
   /** Texts of the claim's failures, each once. */
   failures(name: string): string[] {
-    return this.scene
-      .events(name)
+    return this.events(name)
       .filter(({ reason }) => reason === 'ProvisioningFailed')
       .map(({ message }) => message);
   }
@@ -142,7 +131,7 @@ export class TopologyScene implements AsyncDisposable {
    * given codes, and with success when there is none left.
    */
   hold(...codes: (keyof typeof status)[]): { release: () => void } {
-    const { driver } = this.scene;
+    const { driver } = this;
     const gate = Promise.withResolvers<undefined>();
     driver.always('CreateVolume', async (call: RecordedCall) => {
       const { name, capacity_range } = call.request as { name: string; capacity_range: { required_bytes: string } };
@@ -162,7 +151,7 @@ export class TopologyScene implements AsyncDisposable {
   async seen(selected: string, wanted: (outcome: ClaimOutcome) => boolean): Promise<void> {
     for (;;) {
       this.#probes += 1;
-      const probe = this.addClaim(`probe-${this.#probes}`, selected);
+      const probe = this.claimFor(`probe-${this.#probes}`, selected);
       this.#probeNames.add(`pvc-${probe.metadata.uid ?? ''}`);
       if (wanted(await this.outcome(probe))) return;
     }
@@ -172,29 +161,24 @@ export class TopologyScene implements AsyncDisposable {
     const [object, csiNode] = [nodeObject(node), csiNodeObject(node)];
     const put = (ref: typeof resource.nodes, wanted: SandboxObject | undefined): void => {
       if (wanted === undefined) return;
-      const known = structuredClone(this.scene.api.get(ref, { name: node.name }));
-      if (known === undefined) this.scene.api.create(ref, wanted);
-      else this.scene.api.update(ref, { ...known, ...wanted, metadata: { ...known.metadata, ...wanted.metadata } });
+      const known = structuredClone(this.api.get(ref, { name: node.name }));
+      if (known === undefined) this.api.create(ref, wanted);
+      else this.api.update(ref, { ...known, ...wanted, metadata: { ...known.metadata, ...wanted.metadata } });
     };
     put(resource.nodes, object as SandboxObject | undefined);
-    const api = this.scene.api;
-    const known = api.get(resource.csiNodes, { name: node.name });
+    const known = this.api.get(resource.csiNodes, { name: node.name });
     // as the kubelet: entries are removed and added, since no API lets one be changed
     if (known !== undefined && csiNode !== undefined)
-      api.update(resource.csiNodes, { ...known, spec: { drivers: [] } });
+      this.api.update(resource.csiNodes, { ...known, spec: { drivers: [] } });
     put(resource.csiNodes, csiNode as SandboxObject | undefined);
   }
 
   removeNode(name: string): void {
-    this.scene.api.delete(resource.nodes, { name });
+    this.api.delete(resource.nodes, { name });
   }
 
   removeCsiNode(name: string): void {
-    this.scene.api.delete(resource.csiNodes, { name });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.scene[Symbol.asyncDispose]();
+    this.api.delete(resource.csiNodes, { name });
   }
 }
 

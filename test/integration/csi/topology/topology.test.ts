@@ -33,11 +33,11 @@ async function check({ want, claim: name = 'testpvc', selected, ...given }: Topo
   else if ('requisite' in want) assert.deepEqual(outcome, { asked: wanted(want.requisite, want.preferred) });
   else if ('error' in want) {
     assert.deepEqual(outcome, { failed: prefix + want.error });
-    await topology.scene.until('a retry', () => topology.scene.events(name).some(({ count }) => count > 1));
+    await topology.until('a retry', () => topology.events(name).some(({ count }) => count > 1));
     assert.equal(topology.selected(name), selected);
   } else {
     assert.deepEqual(outcome, { failed: want.gone });
-    await topology.scene.until('the selected node to go', () => topology.selected(name) === undefined);
+    await topology.until('the selected node to go', () => topology.selected(name) === undefined);
   }
 }
 
@@ -221,16 +221,16 @@ describe('retries', () => {
         delayed: selected !== '' && each.probe !== '',
       });
       const held = topology.hold(...codes);
-      const claim = topology.addClaim('testpvc', selected);
+      const claim = topology.claimFor('testpvc', selected);
       assert.deepEqual(await topology.asked(claim), first);
       each.change(topology);
       await topology.seen(each.probe, each.seen);
       held.release();
       for (const [index, next] of then.entries()) assert.deepEqual(await topology.asked(claim, index + 2), next);
-      if (failure === undefined) await topology.scene.volume('testpvc');
-      else await topology.scene.until('the failure', () => topology.failures('testpvc').includes(failure));
+      if (failure === undefined) await topology.volume('testpvc');
+      else await topology.until('the failure', () => topology.failures('testpvc').includes(failure));
       if ('selectedAfter' in each) {
-        await topology.scene.until('the selection', () => topology.selected('testpvc') === each.selectedAfter);
+        await topology.until('the selection', () => topology.selected('testpvc') === each.selectedAfter);
       }
       assert.equal(topology.calls(claim).length, 1 + then.length);
     });
@@ -243,11 +243,11 @@ describe('retries', () => {
       cluster: 'three racks in three zones',
       nodes: [{ name: 'n1', labels: 'Z=z1,os=linux', keys: 'Z,R' }],
     });
-    const claim = topology.addClaim('testpvc', 'n1');
-    await topology.scene.until('the failure', () => topology.failures('testpvc').includes(unlabelled));
+    const claim = topology.claimFor('testpvc', 'n1');
+    await topology.until('the failure', () => topology.failures('testpvc').includes(unlabelled));
     topology.putNode({ name: 'n1', labels: 'Z=z1,os=linux,R=rA' });
     assert.deepEqual(await topology.asked(claim), wanted(all));
-    await topology.scene.volume('testpvc');
+    await topology.volume('testpvc');
   });
 
   test('a selected node that goes before it got its labels asks for another node', async () => {
@@ -257,20 +257,20 @@ describe('retries', () => {
       flags: ['--retry-interval-max=50ms'],
       delayed: true,
     });
-    const claim = topology.addClaim('testpvc', 'n1');
-    await topology.scene.until('the failure', () => topology.failures('testpvc').includes(unlabelled));
+    const claim = topology.claimFor('testpvc', 'n1');
+    await topology.until('the failure', () => topology.failures('testpvc').includes(unlabelled));
     topology.removeNode('n1');
-    await topology.scene.until('the selected node to go', () => topology.selected('testpvc') === undefined);
-    await topology.scene.until('the reason', () => topology.failures('testpvc').includes(nodeGone));
+    await topology.until('the selected node to go', () => topology.selected('testpvc') === undefined);
+    await topology.until('the reason', () => topology.failures('testpvc').includes(nodeGone));
     topology.select('testpvc', 'n2');
     assert.deepEqual(await topology.asked(claim), wanted('{R=rB,Z=z2} {R=rC,Z=z3}'));
   });
 
   test('a restarted process repeats the recorded topology, although the CSINode is gone', async () => {
     await using topology = await startTopologyScene({ cluster: 'three racks in three zones', delayed: true });
-    const { driver, program, url } = topology.scene;
+    const { driver, program, url } = topology;
     topology.hold();
-    const claim = topology.addClaim('testpvc', 'n1');
+    const claim = topology.claimFor('testpvc', 'n1');
     const first = await topology.asked(claim);
     await program[Symbol.asyncDispose]();
     topology.removeCsiNode('n1');
@@ -281,14 +281,14 @@ describe('retries', () => {
 
   test('ResourceExhausted takes the node off the claim, and the next one gets a requirement of its own', async () => {
     await using topology = await startTopologyScene({ cluster: 'three racks in three zones', delayed: true });
-    topology.scene.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
-    const claim = topology.addClaim('testpvc', 'n1');
+    topology.driver.next('CreateVolume', new DriverFailure(status.RESOURCE_EXHAUSTED, 'full'));
+    const claim = topology.claimFor('testpvc', 'n1');
     assert.deepEqual(await topology.asked(claim), wanted(all));
-    await topology.scene.until('the selected node to go', () => topology.selected('testpvc') === undefined);
+    await topology.until('the selected node to go', () => topology.selected('testpvc') === undefined);
     topology.select('testpvc', 'n2');
     assert.deepEqual(await topology.asked(claim, 2), wanted(all, '{R=rB,Z=z2} {R=rC,Z=z3} {R=rA,Z=z1}'));
     assert.deepEqual(topology.failures('testpvc'), ['rpc error: code = ResourceExhausted desc = full']);
-    await topology.scene.volume('testpvc');
+    await topology.volume('testpvc');
   });
 
   test('where nodes have different keys, one draw holds for all repeats', async () => {
@@ -297,10 +297,10 @@ describe('retries', () => {
       flags: ['--retry-interval-max=50ms'],
     });
     const busy = new DriverFailure(status.DEADLINE_EXCEEDED, 'busy');
-    topology.scene.driver.next('CreateVolume', ...Array<DriverFailure>(11).fill(busy));
-    const claim = topology.addClaim('testpvc');
+    topology.driver.next('CreateVolume', ...Array<DriverFailure>(11).fill(busy));
+    const claim = topology.claimFor('testpvc');
     const first = await topology.asked(claim);
-    await topology.scene.volume('testpvc');
+    await topology.volume('testpvc');
     // drawn anew each time, twelve would be alike once in hundreds of runs
     for (let n = 2; n <= 12; n += 1) assert.deepEqual(await topology.asked(claim, n), first);
   });
@@ -364,8 +364,8 @@ describe('node affinity of the volume', () => {
         plugin,
         script: answerWith(answer),
       });
-      const claim = topology.addClaim('testpvc');
-      const { spec } = await topology.scene.volume('testpvc');
+      const claim = topology.claimFor('testpvc');
+      const { spec } = await topology.volume('testpvc');
       const found = spec.nodeAffinity?.required?.nodeSelectorTerms;
       assert.deepEqual(
         found?.map(({ matchExpressions = [], ...rest }) => {
@@ -382,12 +382,12 @@ describe('node affinity of the volume', () => {
 
   test('a single topology without segments gives a volume that the API refuses', async () => {
     await using topology = await startTopologyScene({ cluster: 'one zone', script: answerWith('{}') });
-    using wire = new Wire({ origin: topology.scene.url, onAnswer: () => undefined });
-    topology.addClaim('testpvc');
-    await topology.scene.program.logged('must have at least one node selector term');
+    using wire = new Wire({ origin: topology.url, onAnswer: () => undefined });
+    topology.claimFor('testpvc');
+    await topology.program.logged('must have at least one node selector term');
     const sent = wire.requests.find(({ method, path }) => method === 'POST' && path.includes('/persistentvolumes'));
     assert.deepEqual(sent?.body.spec.nodeAffinity, { required: { nodeSelectorTerms: [] } });
-    assert.equal(topology.scene.volumeNow('testpvc'), undefined);
+    assert.equal(topology.volumeNow('testpvc'), undefined);
   });
 });
 
@@ -403,10 +403,10 @@ describe('reading nodes', () => {
   ] satisfies [string, SceneOptions][]) {
     test(`is not done with ${what}`, async () => {
       await using topology = await startTopologyScene({ cluster: 'three zones', ...options });
-      using wire = new Wire({ origin: topology.scene.url, onAnswer: () => undefined });
-      const claim = topology.addClaim('testpvc');
+      using wire = new Wire({ origin: topology.url, onAnswer: () => undefined });
+      const claim = topology.claimFor('testpvc');
       assert.equal(await topology.asked(claim), undefined);
-      await topology.scene.volume('testpvc');
+      await topology.volume('testpvc');
       assert.deepEqual(reads(wire), []);
     });
   }
@@ -420,9 +420,9 @@ describe('reading nodes', () => {
       flags: [`--http-endpoint=127.0.0.1:${port}`],
       onServer: (server) => server.faults.add({ match: { resource: 'nodes' }, action: forbidden }),
     });
-    const line = await topology.scene.program.logged('Not permitted to use a resource');
+    const line = await topology.program.logged('Not permitted to use a resource');
     assert.match(line, /nodes/);
-    const claim = topology.addClaim('c1');
+    const claim = topology.claimFor('c1');
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
     assert.equal(ready.status, 500);
     assert.match(await ready.text(), /the cache of nodes is not filled yet/);
@@ -430,11 +430,10 @@ describe('reading nodes', () => {
   });
 
   test('a driver that has topology only after a restart gets it from then on', async () => {
-    await using topology = await startTopologyScene({ cluster: 'three zones', plugin: ['CONTROLLER_SERVICE'] });
-    const { scene } = topology;
+    await using scene = await startTopologyScene({ cluster: 'three zones', plugin: ['CONTROLLER_SERVICE'] });
     using wire = new Wire({ origin: scene.url, onAnswer: () => undefined });
-    const before = topology.addClaim('before');
-    assert.equal(await topology.asked(before), undefined);
+    const before = scene.claimFor('before');
+    assert.equal(await scene.asked(before), undefined);
     await scene.volume('before');
     assert.deepEqual(reads(wire), []);
     scene.driver.kill();
@@ -443,13 +442,13 @@ describe('reading nodes', () => {
       plugin: topologyPlugin,
     });
     await scene.program.logged('The driver came back');
-    topology.addClaim('testpvc');
+    scene.claimFor('testpvc');
     await scene.called(newer, 'CreateVolume');
     assert.deepEqual(
       newer.callsOf('CreateVolume')[0]?.request['accessibility_requirements'],
       wanted('{Z=z1} {Z=z2} {Z=z3}', '{Z=z3} {Z=z1} {Z=z2}'),
     );
     assert.deepEqual(reads(wire), ['/api/v1/nodes', '/apis/storage.k8s.io/v1/csinodes']);
-    assert.deepEqual(topology.failures('testpvc'), []);
+    assert.deepEqual(scene.failures('testpvc'), []);
   });
 });
