@@ -7,7 +7,7 @@ import {
   persistentVolumes,
 } from '../src/provision/objects.ts';
 import type { ClusterTarget } from '../test/support/cluster.ts';
-import { freePorts } from '../test/support/control-plane/free-ports.ts';
+import { freePort } from '../test/support/free-ports.ts';
 import { findPrograms } from '../test/support/control-plane/programs.ts';
 import type { DriverProcess } from '../test/support/driver-process.ts';
 import { openStage, type Stage, type StageSidecarOptions } from '../test/support/stage.ts';
@@ -105,7 +105,7 @@ export interface MeteredSidecar {
 
 /** Starts a sidecar that serves its metrics. */
 export async function startMetered(stage: Stage, options: StageSidecarOptions): Promise<MeteredSidecar> {
-  const [port = 0] = await freePorts(1);
+  const port = await freePort();
   const flags = [...(options.flags ?? []), `--http-endpoint=127.0.0.1:${port}`];
   const process = await stage.startSidecar({ ...options, flags });
   const metric = async (name: string): Promise<number> => {

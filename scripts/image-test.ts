@@ -14,14 +14,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
 import { KubeConfig, loadYaml, type V1Container, type V1Deployment } from '@kubernetes/client-node';
 import { bundled } from '../test/support/program-file.ts';
+import { freePort } from '../test/support/free-ports.ts';
 import { startAnnounced, type StartedProcess } from '../test/support/started-process.ts';
 import { startBuildah } from './image/buildah.ts';
 import { startDocker } from './image/docker.ts';
@@ -434,14 +433,6 @@ async function checkHeapLimit(url: string): Promise<void> {
   const share = limit / memoryBytes;
   console.log(`The heap may take ${(100 * share).toFixed(0)} % of the container's memory`);
   assert.ok(share > 0.65 && share < 0.8, `the heap's limit is ${limit}, the container's ${memoryBytes}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }
 
 /** No image can be built on this machine. Its message says all there is to say: no stack. */

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { selectorsOf } from '../test/support/promql.ts';
 import { alertRules } from '../test/support/alert-rules.ts';
-import { freePorts } from '../test/support/control-plane/free-ports.ts';
+import { freePorts } from '../test/support/free-ports.ts';
 import { eventually } from '../test/support/eventually.ts';
 import { openScene } from '../test/support/scene.ts';
 import { type RecordedSeries, SeriesRecorder } from './alerts/series.ts';

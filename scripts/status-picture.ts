@@ -7,7 +7,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type PersistentVolumeClaim, persistentVolumeClaims } from '../src/provision/objects.ts';
 import { missingChromium, startChromium } from '../test/support/chromium.ts';
-import { freePorts } from '../test/support/control-plane/free-ports.ts';
+import { freePort } from '../test/support/free-ports.ts';
 import { Stage, until } from '../test/support/stage.ts';
 import { scriptCommand } from './script-command.ts';
 
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   if (missing !== undefined) throw new Error(missing);
   await using stage = await Stage.open({ name: 'picture', cluster: { target: 'sandbox', sandbox: { rbac: false } } });
   const driver = await stage.startDriver(driverName);
-  const [port = 0] = await freePorts(1);
+  const port = await freePort();
   await stage.startSidecar({
     csiAddress: driver.address,
     flags: [`--http-endpoint=127.0.0.1:${port}`, '--status-page', '--retry-interval-max=40s'],

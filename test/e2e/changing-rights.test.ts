@@ -11,7 +11,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { AuthorizationV1Api, type KubernetesObject } from '@kubernetes/client-node';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import { loadKubeconfig } from '../support/admin.ts';
-import { freePorts } from '../support/control-plane/free-ports.ts';
+import { freePort } from '../support/free-ports.ts';
 import { type DriverProcess, startDriver } from '../support/driver-process.ts';
 import { refusedRights } from '../support/refused-rights.ts';
 import { openScene, type Scene } from '../support/scene.ts';
@@ -64,7 +64,7 @@ describe('a right that vanishes', () => {
     closers.push(async () => balancer[Symbol.asyncDispose]());
     const balanced = join(folder, 'kubeconfig');
     await writeFile(balanced, direct.replaceAll(`:${port}`, `:${balancer.port}`));
-    const [httpPort = 0] = await freePorts(1);
+    const httpPort = await freePort();
     url = `http://127.0.0.1:${httpPort}`;
     sidecar = await startSidecar({
       csiAddress: driver.address,

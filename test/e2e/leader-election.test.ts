@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1Lease } from '@kubernetes/client-node';
-import { freePorts } from '../support/control-plane/free-ports.ts';
+import { freePort } from '../support/free-ports.ts';
 import { refusedRights } from '../support/refused-rights.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 
@@ -9,7 +9,7 @@ describe('a sidecar with leader election', () => {
   let scene: Scene;
   let endpoint: string;
   before(async () => {
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     endpoint = `127.0.0.1:${port}`;
     scene = await openScene({
       rbac: ['components/leader-election/rbac.yaml'],

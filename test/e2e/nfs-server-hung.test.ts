@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { FreezableFolder } from '../support/frozen-folder.ts';
 import { findNfsPrograms } from '../support/nfs/nfs-programs.ts';
-import { freePort } from '../support/nfs/nfs-rig.ts';
+import { freePort } from '../support/free-ports.ts';
 import { isThere, type NamedClaim, NfsScene } from '../support/nfs/nfs-scene.ts';
 
 const programs = await findNfsPrograms();

@@ -13,7 +13,7 @@ import type { Cause } from '../../src/explain/causes/cause.ts';
 import { type Meaning, textMeaning, waitMeaning } from '../../src/explain/causes/causes.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import { ifFound, serves } from '../support/admin.ts';
-import { freePorts } from '../support/control-plane/free-ports.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { volumeSnapshotContentKind, volumeSnapshotKind } from '../support/custom-kinds.ts';
 import { type DriverProcess, type Fault, startDriver } from '../support/driver-process.ts';
 import { openScene, type ClaimOptions, type Scene } from '../support/scene.ts';

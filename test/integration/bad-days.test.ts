@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
-import { freePorts } from '../support/control-plane/free-ports.ts';
+import { freePort } from '../support/free-ports.ts';
 import { type DriverProcess, startDriver } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { type StartedProcess, startProcess } from '../support/started-process.ts';
@@ -131,7 +131,7 @@ describe('on bad days the sidecar', () => {
 
   test('reports on its health paths when the driver goes away and is back, without ending', async () => {
     const own = await mkdtemp(path.join(tmpdir(), 'bad-own-'));
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     let ownDriver = await startDriver({ driverName: 'own.example.com', folder: own });
     try {
       await using started = await sidecar(

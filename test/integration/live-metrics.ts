@@ -1,7 +1,7 @@
 /** What the running program answers on /metrics once it has seen some of everything. */
 import assert from 'node:assert/strict';
 import { PatchStrategy } from '@kubernetes/client-node';
-import { freePorts } from '../support/control-plane/free-ports.ts';
+import { freePort } from '../support/free-ports.ts';
 import { openScene, type Scene } from '../support/scene.ts';
 import { parseExposition, type MetricFamily } from './exposition.ts';
 
@@ -21,7 +21,7 @@ export async function liveMetrics(): Promise<LiveMetrics> {
 
 /** The response that `liveMetrics` reads. */
 export async function livePage(): Promise<string> {
-  const [port = 0] = await freePorts(1);
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}/metrics`;
   const scene = await openScene({
     sidecarFlags: [

@@ -11,7 +11,7 @@ import { after, before, describe, test } from 'node:test';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxClient, SandboxObject } from '../../sandbox/api/client.ts';
 import { ApiProxy } from '../support/api-proxy.ts';
-import { freePorts } from '../support/control-plane/free-ports.ts';
+import { freePort } from '../support/free-ports.ts';
 import { startDriver, type DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { programFile } from '../support/program-file.ts';
@@ -97,7 +97,7 @@ class Story implements AsyncDisposable {
     const driverName = 'leaks.example.com';
     const driver = await startDriver({ driverName, folder });
     this.#opened.defer(() => driver.stop());
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const flags = [
       `--csi-address=${driver.address}`,
       `--kubeconfig=${kubeconfigPath}`,

@@ -18,7 +18,7 @@ import { startControlPlane } from '../../sandbox/control-plane/control-plane.ts'
 import { patienceMs } from '../support/patience.ts';
 import { CountingClock } from '../integration/provision/counting-clock.ts';
 import { FastClock } from '../integration/provision/fast-clock.ts';
-import { freePort } from '../integration/provision/free-port.ts';
+import { freePort } from '../support/free-ports.ts';
 import { resource } from '../integration/provision/rig.ts';
 import { LedgerProvisioner } from '../integration/provision/volume-ledger.ts';
 

@@ -8,7 +8,7 @@ import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure, type RecordedCall } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../../support/program.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { recordOf, uidOf } from '../provision/intent-journal/rig.ts';
 import { AuditRig, driverName, type RigOptions } from './rig.ts';
 

@@ -6,7 +6,7 @@ import { checkCaches, Health } from '../../../src/run/health.ts';
 import { startEndpoint } from '../../../src/run/endpoint.ts';
 import { recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { bookmark, configMap, listOf, lists, Rig, watches } from '../kube/rig.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 
 const minuteMs = 60_000;
 

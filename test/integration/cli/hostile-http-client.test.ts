@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { type SidecarProcess, startSidecar } from './sidecar-process.ts';
 
 const mebi = 1024 * 1024;

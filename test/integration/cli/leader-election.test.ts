@@ -13,7 +13,7 @@ import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../../support/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
 import { Bulletin } from '../../support/bulletin.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { type SentRequest, Wire } from '../provision/wire.ts';
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };

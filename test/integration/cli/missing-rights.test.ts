@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { FaultMatch, InjectedFault } from '../../../sandbox/api/faults.ts';
 import { eventually } from '../../support/eventually.ts';
 import { Scene } from '../csi/scene.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 
 /** The scene without a right; `granted` gives it back. */
 async function sceneWithout(match: FaultMatch, message: string, flags: readonly string[] = []) {

@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts';
 import { type Answer, DriverFailure, RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Program } from '../../support/program.ts';
 import { StoredCluster } from '../csi/stored-cluster.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { Wire } from '../provision/wire.ts';
 
 const unavailable = new DriverFailure(status.UNAVAILABLE, 'not set up');

@@ -9,7 +9,7 @@ import { missingChromium, startChromium } from '../../support/chromium.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { LiveReader } from '../../support/live-reader.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { type SidecarProcess, startSidecar } from './sidecar-process.ts';
 
 const noBrowser = (await missingChromium()) ?? false;

@@ -7,7 +7,7 @@ import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { DriverFailure } from '../../support/fakes/recording-driver.ts';
 import { Scene, type SceneOptions } from '../csi/scene.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { startSidecar } from './sidecar-process.ts';
 
 const claims = { group: '', version: 'v1', plural: 'persistentvolumeclaims' };

@@ -10,7 +10,7 @@ import type { Explanation } from '../../../src/explain/explanation.ts';
 import { eventually } from '../../support/eventually.ts';
 import { resource } from '../../support/api-scene.ts';
 import { Scene } from '../csi/scene.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 
 const secret = {
   'csi.storage.k8s.io/provisioner-secret-name': 'key',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
-import { freePorts } from '../../support/control-plane/free-ports.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { eventMessage } from '../../support/event-message.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FreezableFolder } from '../../support/frozen-folder.ts';
@@ -21,7 +21,7 @@ test('an export that hangs', { skip }, async (context) => {
   const api = sandbox.api.client('test');
   using folder = export_!;
   await using _sandbox = { [Symbol.asyncDispose]: () => sandbox.close() };
-  const [port = 0] = await freePorts(1);
+  const port = await freePort();
   const program = await startNfsSubdir({
     NFS_SERVER: 'srv',
     NFS_PATH: '/exp',

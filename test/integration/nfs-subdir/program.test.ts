@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
 import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
-import { freePorts } from '../../support/control-plane/free-ports.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { eventMessage } from '../../support/event-message.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startNfsSubdir } from '../../support/nfs-subdir-process.ts';
@@ -218,7 +218,7 @@ describe('nfs-subdir-external-provisioner', { concurrency: 6 }, () => {
   test('an empty export in the place of the share takes no volume along, and all goes on when the share is back', async () => {
     await using scene = await openScene();
     const { mount, api, start, watched, createClass, createClaim, deleteClaim, bound, gone, message } = scene;
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const program = await start({ HTTP_ENDPOINT: `127.0.0.1:${port}` });
     const ready = async (): Promise<number> => (await fetch(`${url}/readyz`)).status;

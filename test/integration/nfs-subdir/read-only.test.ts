@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Sandbox } from '../../../sandbox/sandbox.ts';
-import { freePorts } from '../../support/control-plane/free-ports.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { eventMessage } from '../../support/event-message.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FreezableFolder } from '../../support/frozen-folder.ts';
@@ -25,7 +25,7 @@ test(
     const api = sandbox.api.client('test');
     using folder = export_!;
     await using _sandbox = { [Symbol.asyncDispose]: () => sandbox.close() };
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const start = () =>
       startNfsSubdir({
         NFS_SERVER: 'srv',

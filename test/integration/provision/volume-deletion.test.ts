@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 import { IgnoredError, VolumeInUseError } from '../../../src/provision/provisioner.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { annotation, F, pvProtection, resource, Rig, type VolumeSketch } from './rig.ts';
 import { ScriptedPermit } from './scripted-permit.ts';
 

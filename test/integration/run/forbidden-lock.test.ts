@@ -13,7 +13,7 @@ import { ForbiddenLock } from '../../../src/run/leader-events.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { ScriptedServer } from '../../support/fakes/scripted-server.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 
 const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 const collection = '/apis/coordination.k8s.io/v1/namespaces/ns1/leases';

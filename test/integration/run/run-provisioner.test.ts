@@ -11,7 +11,7 @@ import {
   type SignalSource,
 } from '../../../src/index.ts';
 import { eventually } from '../../support/eventually.ts';
-import { freePort } from '../provision/free-port.ts';
+import { freePort } from '../../support/free-ports.ts';
 
 const provisionerName = 'folders.example.com';
 const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };

@@ -10,7 +10,7 @@ import { patienceMs } from '../patience.ts';
 import { apiRequest, type ApiAccess } from './api-request.ts';
 import { auditPolicy, type AuditLevel } from './audit-log.ts';
 import { logTail, startComponent, type Component } from './component.ts';
-import { freePorts } from './free-ports.ts';
+import { freePort, freePorts } from '../free-ports.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { programHelp } from './program-help.ts';
 import { findPrograms, type ProgramName } from './programs.ts';
@@ -348,7 +348,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         await startApiServer();
       },
       async addApiServer(beside) {
-        const [port = 0] = await freePorts(1);
+        const port = await freePort();
         const name = `kube-apiserver-${further.length + 2}`;
         const log = auditLog ? join(logDir, `${name}-audit.log`) : undefined;
         const component = await launch('kube-apiserver', apiServerArgs(port, log), beside, name);

@@ -1,11 +1,10 @@
 /** A folder to export, the provisioner as a process, and clients that read and write through NFS. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../free-ports.ts';
 import { startProcess, type StartedProcess } from '../started-process.ts';
 import type { NfsPrograms } from './nfs-programs.ts';
 import { NfsRelay } from './nfs-relay.ts';
@@ -206,13 +205,4 @@ EXPORT_DEFAULTS
   #client(name: string, args: string[]): Promise<{ stdout: string }> {
     return exec(name, args, { env: { ...process.env, PATH: this.#programs.path }, timeout: 30_000 });
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { TopologyRequirement } from '../../../../src/csi/generated/csi/v1/TopologyRequirement.ts';
 import type { PersistentVolume, StorageClass } from '../../../../src/provision/objects.ts';
 import type { SandboxMeta, SandboxObject } from '../../../../sandbox/api/client.ts';
-import { freePort } from '../../provision/free-port.ts';
+import { freePort } from '../../../support/free-ports.ts';
 import { resource } from '../../../support/api-scene.ts';
 import { Scene, type SceneOptions } from '../scene.ts';
 import { topologyPlugin } from '../topology/topology-scene.ts';

@@ -1,7 +1,7 @@
 /** Which volumes an instance deletes in node deployment. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { freePort } from '../../provision/free-port.ts';
+import { freePort } from '../../../support/free-ports.ts';
 import { driverName } from '../../../support/api-scene.ts';
 import { NodeScene, topologyKey, volumeFinalizer } from './node-scene.ts';
 

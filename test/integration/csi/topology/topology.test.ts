@@ -7,7 +7,7 @@ import { topologyCases, type TopologyCase } from '../../../support/topology-case
 import { labels, type SampleNode, terms } from '../../../support/topology-clusters.ts';
 import { Wire } from '../../provision/wire.ts';
 import { Program } from '../../../support/program.ts';
-import { freePorts } from '../../../support/control-plane/free-ports.ts';
+import { freePort } from '../../../support/free-ports.ts';
 import { type SceneOptions } from '../scene.ts';
 import {
   type ClaimOutcome,
@@ -414,7 +414,7 @@ describe('reading nodes', () => {
   const forbidden = { type: 'status', code: 403, reason: 'Forbidden', message: 'nodes is forbidden' } as const;
 
   test('without the right to it nothing is provisioned, readiness says why, and the rule is logged', async () => {
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     await using topology = await startTopologyScene({
       cluster: 'three zones',
       flags: [`--http-endpoint=127.0.0.1:${port}`],
