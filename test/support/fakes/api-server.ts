@@ -1,19 +1,10 @@
 /** An HTTP server with just enough of the Kubernetes API for single objects: stores, versions, conflicts, faults. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import type { KubeObject } from '../../../src/kube/kube-object.ts';
+import { type ScriptedReply, type ScriptedRequest, ScriptedServer } from './scripted-server.ts';
 
 /** An object as it is stored: unknown fields survive. */
 export type StoredObject = KubeObject & Record<string, unknown>;
-
-export interface RecordedRequest {
-  method: string;
-  /** Path without query. */
-  path: string;
-  query: URLSearchParams;
-  body: StoredObject | undefined;
-}
 
 interface Fault {
   method: string;
@@ -28,28 +19,26 @@ interface Fault {
 
 /** Answers single-object requests from memory; what it never heard of is NotFound. */
 export class ScriptedApiServer implements AsyncDisposable {
-  readonly requests: RecordedRequest[] = [];
   readonly #objects = new Map<string, StoredObject>();
-  readonly #server: Server;
+  readonly #server: ScriptedServer;
   #faults: Fault[] = [];
   #version = 100;
 
-  private constructor() {
-    this.#server = createServer((request, response) => {
-      this.#serve(request, response).catch((error: unknown) => {
-        response.destroy(error instanceof Error ? error : new Error(String(error)));
-      });
-    });
+  private constructor(server: ScriptedServer) {
+    this.#server = server;
+    server.otherwise((reply, request) => this.#serve(reply, request));
   }
 
   static async start(): Promise<ScriptedApiServer> {
-    const api = new ScriptedApiServer();
-    await new Promise<void>((resolve) => api.#server.listen(0, '127.0.0.1', resolve));
-    return api;
+    return new ScriptedApiServer(await ScriptedServer.start());
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#server.url;
+  }
+
+  get requests(): ScriptedRequest[] {
+    return this.#server.requests;
   }
 
   /** Puts an object at a path such as `/api/v1/namespaces/ns1/secrets/s`, in the place of an earlier one. */
@@ -92,8 +81,7 @@ export class ScriptedApiServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await this.#server[Symbol.asyncDispose]();
   }
 
   #nextVersion(): string {
@@ -101,62 +89,51 @@ export class ScriptedApiServer implements AsyncDisposable {
     return String(this.#version);
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = '', url = '' } = request;
-    const { pathname: path, searchParams: query } = new URL(url, 'http://localhost');
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const text = Buffer.concat(chunks).toString();
-    const body = text === '' ? undefined : (JSON.parse(text) as StoredObject);
-    this.requests.push({ method, path, query, body });
+  #serve(reply: ScriptedReply, { method, path, query, body }: ScriptedRequest): void {
     const fault = this.#faults.find((entry) => entry.method === method && entry.path === path && entry.left > 0);
     if (fault !== undefined) {
       fault.left -= 1;
       fault.before?.();
-      this.#refuse(response, fault.code, fault.reason, fault.message);
+      reply.status(fault.code, fault.reason, { message: fault.message });
       return;
     }
-    if (method === 'GET') this.#get(path, query, response);
-    else if (method === 'PUT' && body !== undefined) this.#update(path, body, response);
-    else this.#refuse(response, 405, 'MethodNotAllowed', `${method} ${path} is not scripted`);
+    if (method === 'GET') this.#get(path, query, reply);
+    else if (method === 'PUT' && body !== undefined) this.#update(path, body as StoredObject, reply);
+    else reply.status(405, 'MethodNotAllowed', { message: `${method} ${path} is not scripted` });
   }
 
-  #get(path: string, query: URLSearchParams, response: ServerResponse): void {
+  #get(path: string, query: URLSearchParams, reply: ScriptedReply): void {
     const object = this.#objects.get(path);
     if (object !== undefined) {
-      send(response, 200, object);
+      reply.json(200, object);
       return;
     }
     const items = [...this.#objects].filter(([key]) => isMemberOf(key, path)).map(([, member]) => member);
     if (items.length > 0 || query.has('limit'))
-      send(response, 200, { kind: 'List', apiVersion: 'v1', metadata: {}, items });
-    else this.#notFound(path, decodeURIComponent(path.split('/').at(-1) ?? ''), response);
+      reply.json(200, { kind: 'List', apiVersion: 'v1', metadata: {}, items });
+    else this.#notFound(path, decodeURIComponent(path.split('/').at(-1) ?? ''), reply);
   }
 
-  #update(path: string, body: StoredObject, response: ServerResponse): void {
+  #update(path: string, body: StoredObject, reply: ScriptedReply): void {
     const old = this.#objects.get(path);
     const name = path.split('/').at(-1) ?? '';
     if (old === undefined) {
-      this.#notFound(path, name, response);
+      this.#notFound(path, name, reply);
       return;
     }
     if (body.metadata.resourceVersion !== old.metadata.resourceVersion) {
-      this.#refuse(response, 409, 'Conflict', conflictMessage(path));
+      reply.status(409, 'Conflict', { message: conflictMessage(path) });
       return;
     }
     const { finalizers, deletionTimestamp } = body.metadata;
     const updated = { ...body, metadata: { ...body.metadata, resourceVersion: this.#nextVersion() } };
     if (deletionTimestamp !== undefined && (finalizers ?? []).length === 0) this.#objects.delete(path);
     else this.#objects.set(path, updated);
-    send(response, 200, updated);
+    reply.json(200, updated);
   }
 
-  #notFound(path: string, name: string, response: ServerResponse): void {
-    this.#refuse(response, 404, 'NotFound', `${qualified(path)} "${name}" not found`, { name });
-  }
-
-  #refuse(response: ServerResponse, code: number, reason: string, message: string, details = {}): void {
-    send(response, code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message, details });
+  #notFound(path: string, name: string, reply: ScriptedReply): void {
+    reply.status(404, 'NotFound', { message: `${qualified(path)} "${name}" not found`, details: { name } });
   }
 }
 
@@ -177,8 +154,4 @@ function qualified(path: string): string {
 function isMemberOf(key: string, path: string): boolean {
   const collection = key.slice(0, key.lastIndexOf('/'));
   return collection === path || collection.replace(/\/namespaces\/[^/]+/, '') === path;
-}
-
-function send(response: ServerResponse, code: number, body: object): void {
-  response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }

@@ -8,6 +8,7 @@ import { driverMigration } from '../../../../src/csi/migration/driver-migration.
 import { NodeDeployment } from '../../../../src/csi/node-deployment/node-deployment.ts';
 import { staticNodes } from '../../../../src/csi/topology/topology-nodes.ts';
 import { silentLogger } from '../../../../src/base/logger.ts';
+import type { KubeObject } from '../../../../src/kube/kube-object.ts';
 import { Store } from '../../../../src/kube/cache/store.ts';
 import { claimUid } from '../../../../src/provision/claim-fields.ts';
 import { uidIndex } from '../../../../src/provision/cache/informers.ts';
@@ -77,7 +78,9 @@ async function until(bench: Bench, what: () => boolean): Promise<void> {
 }
 
 const puts = ({ rig }: Bench): unknown[] =>
-  rig.api.requests.filter(({ method }) => method === 'PUT').map(({ body }) => body?.metadata.annotations?.[nodeKey]);
+  rig.api.requests
+    .filter(({ method }) => method === 'PUT')
+    .map(({ body }) => (body as KubeObject).metadata.annotations?.[nodeKey]);
 
 /** A bench whose cache holds a claim that the API has, too. */
 async function bench(
