@@ -98,7 +98,7 @@ describe('imports', () => {
     ]);
   });
 
-  for (const folder of ['src', 'sandbox', 'provisioners']) {
+  for (const folder of ['src', 'sandbox', 'provisioners', 'scripts', 'bench']) {
     test(`form no circle in ${folder}`, async () => {
       const imports = new Map<string, string[]>();
       for (const file of await sourcesIn(folder)) {
