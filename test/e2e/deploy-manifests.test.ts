@@ -23,7 +23,8 @@ import {
   type V1StorageClass,
 } from '@kubernetes/client-node';
 import { connectAdmin } from '../support/admin.ts';
-import { startCluster, type Cluster } from '../support/cluster.ts';
+import type { Cluster } from '../support/cluster.ts';
+import { startCluster } from '../support/start-cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { findKubectl } from '../support/kubectl.ts';
 import { builtObjects, deployFolder, onlyOf as ofKind, ownInstall } from './kustomization.ts';

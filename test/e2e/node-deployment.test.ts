@@ -12,7 +12,8 @@ import type {
   V1StorageClass,
 } from '@kubernetes/client-node';
 import { type Admin, boundClaim, connectAdmin, eventsOf, goneVolume, ifFound } from '../support/admin.ts';
-import { startCluster, type Cluster } from '../support/cluster.ts';
+import type { Cluster } from '../support/cluster.ts';
+import { startCluster } from '../support/start-cluster.ts';
 import { startDriver, type DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { createNode, createPod, deletePod, type PodScene } from '../support/scheduled-pod.ts';

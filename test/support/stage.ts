@@ -19,7 +19,8 @@ import {
 } from '../../src/provision/objects.ts';
 import { type Admin, connectAdmin, loadKubeconfig } from './admin.ts';
 import { type ApiOrigin, ApiProxy } from './api-proxy.ts';
-import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts';
+import type { Cluster, ClusterOptions } from './cluster.ts';
+import { startCluster } from './start-cluster.ts';
 import { type DriverProcess, startDriver } from './driver-process.ts';
 import { type SidecarProcessOptions, startSidecar } from './sidecar-process.ts';
 import type { StartedProcess } from './started-process.ts';

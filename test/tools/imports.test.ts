@@ -98,7 +98,7 @@ describe('imports', () => {
     ]);
   });
 
-  for (const folder of ['src', 'sandbox', 'provisioners', 'scripts', 'bench']) {
+  for (const folder of ['src', 'sandbox', 'provisioners', 'scripts', 'bench', 'test']) {
     test(`form no circle in ${folder}`, async () => {
       const imports = new Map<string, string[]>();
       for (const file of await sourcesIn(folder)) {
