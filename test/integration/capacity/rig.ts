@@ -27,13 +27,12 @@ import { Transport } from '../../../src/kube/client/transport.ts';
 import type { WorkQueueMetrics } from '../../../src/kube/queue/work-queue.ts';
 import { type StorageClass, storageClasses } from '../../../src/provision/objects.ts';
 import { ApiServer } from '../../../sandbox/api/api-server.ts';
-import type { ResourceRef, SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
+import type { ResourceRef, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
 import type { LoggedRequest } from '../../../sandbox/api/request-log.ts';
 import { ManualClock } from '../../support/fakes/manual-clock.ts';
 import { type LogLine, recordedLogger } from '../../support/fakes/recorded-logger.ts';
 import { RecordingDriver, type RecordedCall } from '../../support/fakes/recording-driver.ts';
-import { resource } from '../../support/api-scene.ts';
-import { Bulletin } from '../../support/bulletin.ts';
+import { ApiScene, resource } from '../../support/api-scene.ts';
 
 export const csi = loadCsi();
 export const zone = 'ex.com/zone';
@@ -123,11 +122,7 @@ class QueueWatch implements WorkQueueMetrics {
 }
 
 /** Everything one case needs; dispose it. */
-export class Rig implements AsyncDisposable {
-  readonly server: ApiServer;
-  readonly url: string;
-  /** The API without HTTP, for what users and other controllers do. */
-  readonly api: SandboxClient;
+export class Rig extends ApiScene {
   readonly driver: RecordingDriver;
   /** Time of the controller and its rate limit. The caches and calls keep real time. */
   readonly clock: ManualClock;
@@ -137,12 +132,10 @@ export class Rig implements AsyncDisposable {
   readonly queue: QueueWatch;
   readonly registry = createRegistry();
   readonly #topologyQueue: QueueWatch;
-  readonly #bulletin = new Bulletin();
   readonly #stop = new AbortController();
   readonly #informers: { informer: AnyInformer; ref: ResourceRef; selected: (object: SandboxObject) => boolean }[];
   readonly #classes: Informer<StorageClass>;
   readonly #segments: SegmentSource;
-  readonly #opened: AsyncDisposableStack;
   readonly #userAgent: string;
   #background: Promise<unknown> = Promise.resolve();
   #mark = 0;
@@ -152,15 +145,10 @@ export class Rig implements AsyncDisposable {
     opened: AsyncDisposableStack,
     options: RigOptions,
   ) {
-    const { notify } = this.#bulletin;
-    this.#opened = opened;
-    this.server = parts.server;
-    this.url = parts.url;
+    super({ server: parts.server, url: parts.url, opened });
+    const { notify } = this.bulletin;
     this.driver = parts.driver;
     this.clock = new ManualClock();
-    this.api = parts.server.client('test');
-    for (const ref of [resource.nodes, resource.csiNodes, resource.classes, resource.capacities])
-      this.api.subscribe(ref, notify);
     const { logger } = this;
     const clock: Clock = systemClock;
     const load = () => loadKubeConfig({ master: parts.url, environment: {} });
@@ -283,10 +271,6 @@ export class Rig implements AsyncDisposable {
       this.#segments.run(signal),
       this.controller.run({ stop: signal, abort: signal }),
     ]);
-  }
-
-  until<T>(what: string, read: () => T | undefined | false): Promise<T> {
-    return this.#bulletin.until(what, read);
   }
 
   /** Resolves once the controller has seen everything in the cluster and has nothing to do but wait for its time. */
@@ -458,9 +442,9 @@ export class Rig implements AsyncDisposable {
     await this.#background;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await this.#opened.disposeAsync();
+    await super[Symbol.asyncDispose]();
   }
 }
 
