@@ -1,8 +1,7 @@
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type {
@@ -11,14 +10,12 @@ import type {
   V1PersistentVolumeClaim,
   V1StorageClass,
 } from '@kubernetes/client-node';
-import { type Admin, boundClaim, connectAdmin, eventsOf, goneVolume, ifFound } from '../support/admin.ts';
-import type { Cluster } from '../support/cluster.ts';
-import { startCluster } from '../support/start-cluster.ts';
-import { startDriver, type DriverProcess } from '../support/driver-process.ts';
+import { type Admin, boundClaim, eventsOf, goneVolume, ifFound } from '../support/admin.ts';
+import type { DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { createNode, createPod, deletePod, type PodScene } from '../support/scheduled-pod.ts';
-import { startSidecar } from '../support/sidecar-process.ts';
 import { refusedRights } from '../support/refused-rights.ts';
+import { Stage } from '../support/stage.ts';
 import type { StartedProcess } from '../support/started-process.ts';
 
 const deploy = join(import.meta.dirname, '../../deploy');
@@ -40,10 +37,9 @@ describe('a sidecar on each of two nodes', () => {
   const nodes = [`${id}-a`, `${id}-b`] as const;
   const drivers = new Map<string, DriverProcess>();
   const sidecars: StartedProcess[] = [];
-  const closers: (() => Promise<unknown>)[] = [];
+  let stage: Stage;
   /** Of the first node the Pod owns the capacity objects, of the second the DaemonSet. */
   const ownerLevels = [0, 1];
-  let cluster: Cluster;
   let admin: Admin;
   let scene: PodScene;
   const { namespace } = account;
@@ -54,7 +50,7 @@ describe('a sidecar on each of two nodes', () => {
   const createDaemonSet = async (): Promise<V1OwnerReference> => {
     const body = { metadata: { name: id }, spec: { selector: { matchLabels: labels }, template } };
     const { metadata } = await admin.apps.createNamespacedDaemonSet({ namespace, body });
-    closers.push(() => ifFound(admin.apps.deleteNamespacedDaemonSet({ namespace, name: id })));
+    stage.defer(() => ifFound(admin.apps.deleteNamespacedDaemonSet({ namespace, name: id })));
     return { apiVersion: 'apps/v1', kind: 'DaemonSet', name: id, uid: metadata?.uid ?? '', controller: true };
   };
   const createPodOf = async (owner: V1OwnerReference, node: string): Promise<void> => {
@@ -63,39 +59,32 @@ describe('a sidecar on each of two nodes', () => {
       namespace,
       body: { metadata, spec: { ...template.spec, nodeName: node } },
     });
-    closers.push(() => deletePodOf(node));
+    stage.defer(() => deletePodOf(node));
   };
   const deletePodOf = (node: string): Promise<unknown> =>
     ifFound(admin.core.deleteNamespacedPod({ namespace, name: node, gracePeriodSeconds: 0 }));
 
   before(async () => {
-    cluster = await startCluster();
-    closers.push(() => cluster.stop());
-    admin = connectAdmin(cluster.adminKubeconfig);
+    stage = await Stage.open({ name: id });
+    ({ admin } = stage);
     await admin.core.createNamespace({ body: { metadata: { name: id } } });
-    closers.push(() => admin.core.deleteNamespace({ name: id }));
+    stage.defer(() => admin.core.deleteNamespace({ name: id }));
     scene = { admin, namespace: id, driver: { driverName }, eventually };
-    const folder = await mkdtemp(join(tmpdir(), `${id}-`));
-    closers.push(() => rm(folder, { recursive: true, force: true }));
-    const kubeconfig = await cluster.accountKubeconfig(await rights(), account);
+    const kubeconfig = await stage.cluster.accountKubeconfig(await rights(), account);
     await admin.storage.createCSIDriver({
       body: { metadata: { name: driverName }, spec: { attachRequired: false, storageCapacity: true } },
     });
-    closers.push(() => admin.storage.deleteCSIDriver({ name: driverName }));
+    stage.defer(() => admin.storage.deleteCSIDriver({ name: driverName }));
     const owner = await createDaemonSet();
     for (const [index, node] of nodes.entries()) {
       await createPodOf(owner, node);
-      closers.push(await createNode(scene, { name: node, labels: { [key]: node } }));
-      const place = join(folder, String(index));
-      await mkdir(place);
+      stage.defer(await createNode(scene, { name: node, labels: { [key]: node } }));
       const flags = [`--topology=${key}=${node}`, `--node-id=${node}`, '--capacity=10Gi'];
-      const driver = await startDriver({ driverName, folder: place, flags });
+      const driver = await stage.startDriver(driverName, flags);
       drivers.set(node, driver);
-      closers.push(() => driver.stop());
-      const sidecar = await startSidecar({
+      const sidecar = await stage.startSidecar({
         csiAddress: driver.address,
         kubeconfig,
-        namespace: account.namespace,
         environment: { NODE_NAME: node, POD_NAME: node },
         flags: [
           '--node-deployment',
@@ -110,16 +99,15 @@ describe('a sidecar on each of two nodes', () => {
         ],
       });
       sidecars.push(sidecar);
-      closers.push(() => sidecar.stop());
     }
   });
   afterEach((context) => {
     if (!('passed' in context) || context.passed) return;
     for (const each of [...sidecars, ...drivers.values()]) console.error(`--- log\n${each.log()}`);
-    console.error(cluster.log());
+    console.error(stage.cluster.log());
   });
   after(async () => {
-    for (const closer of closers.toReversed()) await closer();
+    await stage[Symbol.asyncDispose]();
     const refusals = sidecars.flatMap((sidecar) => refusedRights(sidecar.log()));
     assert.deepEqual(refusals, [], 'the rights of deploy/overlays/node-deployment suffice');
   });
@@ -128,7 +116,7 @@ describe('a sidecar on each of two nodes', () => {
   const createClass = async (fields: Partial<V1StorageClass>): Promise<string> => {
     const name = `${id}-${++serial}`;
     await admin.storage.createStorageClass({ body: { metadata: { name }, provisioner: driverName, ...fields } });
-    closers.push(() => admin.storage.deleteStorageClass({ name }));
+    stage.defer(() => admin.storage.deleteStorageClass({ name }));
     return name;
   };
   const createClaim = async (storageClassName: string, storage = '1Gi'): Promise<string> => {
