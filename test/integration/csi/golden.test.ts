@@ -3,53 +3,26 @@
  * the contract. `<identity>` stands for the identity of the process, which nobody can know before.
  */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { SandboxObject } from '../../../sandbox/api/client.ts';
 import { RecordingDriver } from '../../support/fakes/recording-driver.ts';
 import { Bulletin } from '../../support/bulletin.ts';
 import { type SentRequest, Wire } from '../provision/wire.ts';
 import { Program } from '../../support/program.ts';
+import { type GoldenCase, goldenCases } from './golden-cases.ts';
 import { StoredCluster } from './stored-cluster.ts';
 
-interface GoldenCase {
-  name: string;
-  given: {
-    /** Of the command line, besides the addresses. */
-    flags?: string[];
-    /** Default CONTROLLER_SERVICE. */
-    pluginCapabilities?: string[];
-    /** Default CREATE_DELETE_VOLUME. */
-    controllerCapabilities?: string[];
-    class: SandboxObject;
-    claim: SandboxObject;
-    /** Secrets, sources, snapshots, grants, attributes classes. */
-    others?: SandboxObject[];
-    /** CreateVolumeResponse. */
-    answer: object;
-  };
-  /** CreateVolumeRequest; fields with their default value are absent, as on the wire. */
-  request: object;
-  /** The PersistentVolume as it was sent, before the server's defaults. */
-  volume: object;
-}
-
-const folder = join(import.meta.dirname, 'golden');
 const volumesPath = '/api/v1/persistentvolumes';
 
-for (const file of readdirSync(folder).toSorted()) {
-  describe(`golden ${file}`, () => {
-    for (const golden of JSON.parse(readFileSync(join(folder, file), 'utf8')) as GoldenCase[]) {
-      test(golden.name, async () => {
-        const seen = await provision(golden.given);
-        assert.deepEqual(seen.requests, [golden.request], 'CreateVolumeRequest');
-        assert.deepEqual(seen.volumes, [golden.volume], 'PersistentVolume');
-        assert.deepEqual(seen.failures, []);
-      });
-    }
-  });
-}
+describe('a claim through the whole program', () => {
+  for (const { name, given, request, volume } of goldenCases) {
+    test(name, async () => {
+      const seen = await provision(given);
+      assert.deepEqual(seen.requests, [request], 'CreateVolumeRequest');
+      assert.deepEqual(seen.volumes, [volume], 'PersistentVolume');
+      assert.deepEqual(seen.failures, []);
+    });
+  }
+});
 
 async function provision(given: GoldenCase['given']): Promise<Record<'requests' | 'volumes' | 'failures', unknown[]>> {
   await using driver = await RecordingDriver.start({
