@@ -63,7 +63,7 @@ const events = run({
   signal: stop.signal,
   concurrency,
   timeout: 600_000,
-  execArgv: ['file-limits.ts', 'bundled-client.ts'].map((name) => `--import=${support(name)}`),
+  execArgv: ['untracked-promises.ts', 'file-limits.ts', 'bundled-client.ts'].map((name) => `--import=${support(name)}`),
   ...(pattern !== undefined && { testNamePatterns: pattern }),
 });
 events.on('test:summary', ({ file, success }) => {
