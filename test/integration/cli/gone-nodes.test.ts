@@ -20,6 +20,12 @@ const signal = new AbortController().signal;
 const header = { shard: '{}', 'shared-1': '{}' };
 const message = 'A node that does not exist any more has left records of volumes';
 
+/** That this thread has taken: in wall-clock time a turn would also have that of other processes. */
+function ownCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
 class Scene implements AsyncDisposable {
   readonly lines: LogLine[] = [];
   reported = 0;
@@ -139,10 +145,10 @@ describe('the records of a node that does not exist any more', () => {
     for (let index = 0; index < 1000; index += 1) scene.addJournal(`node-${index}`, ['uid-a']);
     const gone = scene.goneNodes();
     const turnsMs: number[] = [];
-    let [lastMs, isDone] = [performance.now(), false];
+    let [lastMs, isDone] = [ownCpuMs(), false];
     const startMs = lastMs;
     const turn = (): void => {
-      const nowMs = performance.now();
+      const nowMs = ownCpuMs();
       turnsMs.push(nowMs - lastMs);
       lastMs = nowMs;
       if (!isDone) setImmediate(turn);
@@ -150,10 +156,10 @@ describe('the records of a node that does not exist any more', () => {
     setImmediate(turn);
     await gone.check(signal);
     isDone = true;
-    const totalMs = performance.now() - startMs;
+    const totalMs = ownCpuMs() - startMs;
     assert.ok(scene.nodesRead.length < 100, 'each node is watched by a few');
-    const [, , third = 0] = turnsMs.toSorted((a, b) => b - a); // one or two may be those of a machine that is busy
-    assert.ok(third < totalMs / 12, `the third longest turn has ${third} ms, of ${totalMs} ms in all`);
+    const [, , third = 0] = turnsMs.toSorted((a, b) => b - a); // one or two may be those that collect garbage
+    assert.ok(third < totalMs / 7, `the third longest turn has ${third} ms, of ${totalMs} ms in all`);
   });
 });
 
