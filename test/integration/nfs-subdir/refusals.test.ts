@@ -124,7 +124,11 @@ test(
   async () => {
     using mounted = dead!;
     const share = new Share(mounted.path, { check: () => Promise.resolve() });
-    for (const attempt of [share.has(['a'], signal), share.make(['a'], signal), share.remove(['a'], signal)]) {
+    for (const attempt of [
+      () => share.has(['a'], signal),
+      () => share.make(['a'], signal),
+      () => share.remove(['a'], signal),
+    ]) {
       await assert.rejects(attempt, (error) => {
         assert.ok(error instanceof ShareError, 'a claim that waits for it is not refused for good');
         assert.match(error.message, /ENOTCONN.*This is retried\. If it persists, delete the Pod of the provisioner/);
