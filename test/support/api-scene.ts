@@ -1,6 +1,7 @@
 /** The sandbox's API server in this process, and what users and other controllers do with it. */
 import type { ApiServer } from '../../sandbox/api/api-server.ts';
 import type { ResourceRef, SandboxClient, SandboxMeta, SandboxObject } from '../../sandbox/api/client.ts';
+import { StatusError } from '../../sandbox/api/status-error.ts';
 import type { PersistentVolume } from '../../src/provision/objects.ts';
 import { Bulletin } from './bulletin.ts';
 
@@ -77,7 +78,16 @@ export abstract class ApiScene implements AsyncDisposable {
     this.#claim = claim;
     this.#driverName = driver;
     this.api = server.client('test');
-    for (const each of Object.values(resource)) this.api.subscribe(each, this.bulletin.notify);
+    for (const each of Object.values(resource)) this.#follow(each);
+  }
+
+  /** An API server may leave out a resource. */
+  #follow(each: ResourceRef): void {
+    try {
+      this.api.subscribe(each, this.bulletin.notify);
+    } catch (error) {
+      if (!(error instanceof StatusError && error.reason === 'NotFound')) throw error;
+    }
   }
 
   /** Resolves with what `read` finds; looked at when something changes in the cluster, and every few milliseconds. */
