@@ -57,6 +57,10 @@ async function readLeases(provisioner: string, reader: ClusterReader): Promise<R
 
 /** How far clocks of nodes may be apart before a Lease counts as expired, in milliseconds. */
 const clockSkewMs = 30_000;
+/** Of a provisioner of which there is no sign: one without a CSI driver has neither a CSIDriver nor a CSINode. */
+export const seeItsPod =
+  'If it is installed, see whether its Pod runs, and what it logs, such as a permission that it lacks: without it there is neither a Lease nor an event.';
+
 /** How long ago an event still proves that a provisioner works: the longest pause between attempts, and some. */
 export const signOfLifeMs = 6 * 60_000;
 /** For Leases without a duration, which other programs may have created. */
@@ -98,7 +102,7 @@ export function checkServing(serving: Serving): Finding {
     state: 'stuck',
     cause: nobody,
     message: `There is no sign of a provisioner for ${name}: no CSIDriver, no Lease and no event, and no node has registered it.`,
-    cure: 'Install the driver with its provisioner, or recreate the class with the right provisioner: it cannot be edited',
+    cure: `${seeItsPod} Otherwise install the driver with its provisioner, or recreate the class with the right provisioner: it cannot be edited`,
   };
 }
 

@@ -32,7 +32,9 @@ export function failedDeletion(failed: Recorded, facts: VolumeFacts): Holding {
     };
   }
   const goesOn = lasting.late !== undefined && nowMs - failed.sinceMs < unfinishedMs;
-  const isUnattached = found(facts.attachments)?.length === 0 && /\bin use\b|still attached/i.test(failed.text);
+  const isUnattached =
+    found(facts.attachments)?.length === 0 &&
+    /\bin use\b|VolumeInUse|\b(?:still|currently|is) attached/i.test(failed.text);
   const cure =
     isUnattached && cause === 'delete-error'
       ? 'No VolumeAttachment names the volume, but the storage reports it as in use: find out there which machine, snapshot or clone uses it, and detach or delete that'

@@ -24,7 +24,7 @@ import {
   heldFor,
   volumeProtection,
 } from '../known-finalizers.ts';
-import { checkServing, isInTree } from '../provisioner-facts.ts';
+import { checkServing, isInTree, seeItsPod } from '../provisioner-facts.ts';
 import { deletionHistory, type Recorded } from '../provisioning-events.ts';
 import { freeCommand, reuseCure, volumePatch } from '../static-volumes.ts';
 import { durationText } from '../texts.ts';
@@ -379,7 +379,7 @@ function servingOf({ volume, provisioner, events, nowMs }: VolumeFacts): Finding
   const { name } = volume.metadata;
   return {
     ...serving,
-    cure: `Install the driver with its provisioner, so that it deletes the storage. If it is gone for good, delete the storage with its own tools and the PersistentVolume with: ${goneCommand(name)}`,
+    cure: `${seeItsPod} Otherwise install the driver with its provisioner, so that it deletes the storage. If it is gone for good, delete the storage with its own tools and the PersistentVolume with: ${goneCommand(name)}`,
   };
 }
 

@@ -33,6 +33,8 @@ async function released(world: World, metadata: object = {}, spec: object = {}):
 /** The driver refuses to delete it. */
 const movedText = 'archive subdirectory(/tmp/v, /tmp/archived-v) failed with rename: no such file or directory';
 
+const attachedThere = 'api error VolumeInUse: Volume vol-1 is currently attached to i-1';
+
 async function undeletable(world: World, code: string, metadata: object = {}, message = 'no way'): Promise<void> {
   await world.fault({ method: 'DeleteVolume', volumeId: world.name('volume'), code, message });
   await released(world, metadata);
@@ -839,6 +841,22 @@ export const binding: readonly Row[] = [
       await world.fault();
       await phase('Released')(world);
     },
+    ends: 'gone',
+  },
+  {
+    title: 'a released volume that the storage still has attached to a machine, while it is attached to no node',
+    object,
+    arrange: (world) => undeletable(world, 'INTERNAL', {}, attachedThere),
+    recorded: async (world) => {
+      await phase('Released')(world);
+      const message = `rpc error: code = Internal desc = ${attachedThere}`;
+      await world.addEvent(volumeOf(world), { reason: 'VolumeFailedDelete', message });
+    },
+    verdict: 'stuck',
+    cause: 'delete-error',
+    says: /Last error: .*is currently attached to i-1$/,
+    advises: /^No VolumeAttachment names the volume, but the storage reports it as in use: /,
+    cure: (world) => world.fault(),
     ends: 'gone',
   },
   {

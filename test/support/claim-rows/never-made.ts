@@ -865,6 +865,27 @@ export const neverMade: readonly Row[] = [
       /^Add the rule \{apiGroups: \[""\], resources: \["persistentvolumes"\], verbs: \["create"\]\} .*: kubectl create clusterrole csi-create-persistentvolumes /,
   },
   {
+    title: 'a class of a provisioner that is no CSI driver, and gives no sign',
+    async arrange(world) {
+      await world.addClass({ provisioner: `${world.name()}/nfs` });
+      await world.addClaim();
+    },
+    recorded: (world) =>
+      world.patch(
+        { kind: 'claim', name: 'c' },
+        { metadata: { annotations: { 'volume.kubernetes.io/storage-provisioner': `${world.name()}/nfs` } } },
+      ),
+    verdict: 'stuck',
+    cause: 'no-provisioner',
+    says: /^There is no sign of a provisioner for \S+\/nfs: no CSIDriver, no Lease and no event/,
+    advises: /^If it is installed, see whether its Pod runs, and what it logs, .* Otherwise install the driver/,
+    async cure(world) {
+      await world.remove({ kind: 'class', name: world.name() });
+      await world.addClass();
+    },
+    ends: 'bound',
+  },
+  {
     title: 'a class whose provisioner is nearly the name of a driver',
     async arrange(world) {
       await world.add('driver', { metadata: { name: `csi.${world.name()}.example.com` }, spec: {} });
