@@ -91,13 +91,16 @@ export class ExecPlugin {
     const { timeoutMs = defaultTimeoutMs, config } = this.#options;
     return new Promise((resolve, reject) => {
       const options = { env, timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: maxOutputBytes } as const;
+      const end = (): void => void child.kill('SIGKILL'); // one that hangs must not outlive this process
       const child = execFile(this.#command, config.args ?? [], options, (error, stdout, stderr) => {
+        process.off('exit', end);
         if (error === null) {
           resolve(stdout);
           return;
         }
         reject(new Error(`exec plugin ${this.#command}: ${this.#failure(error, stderr)}`.trim()));
       });
+      process.on('exit', end);
       child.stdin?.end();
     });
   }

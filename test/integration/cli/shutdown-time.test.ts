@@ -1,7 +1,6 @@
 /** A shutdown in real time: the whole program as a process, in its worst cases. What it must not wait for never ends. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -67,13 +66,13 @@ describe('a shutdown ends before the grace period of the Pod', { concurrency: tr
     assert.deepEqual([...names], [name]);
   });
 
-  test('immediately while a credential plugin hangs', async () => {
+  test('immediately while a credential plugin hangs, which ends with it', async () => {
     await using driver = await RecordingDriver.start();
     await using opened = new AsyncDisposableStack();
     const folder = await mkdtemp(join(tmpdir(), 'shutdown-time-'));
     opened.defer(() => rm(folder, { recursive: true, force: true }));
     const begun = join(folder, 'begun');
-    const args = ['-c', `touch ${begun}; exec sleep 3600`];
+    const args = ['-c', `echo $$ > ${begun}; exec sleep 3600`];
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args };
     const config = {
       apiVersion: 'v1',
@@ -91,8 +90,14 @@ describe('a shutdown ends before the grace period of the Pod', { concurrency: tr
       env: { KUBECONFIG: undefined },
     });
     opened.defer(() => started.stop('SIGKILL'));
-    await eventually(() => assert.ok(existsSync(begun), started.log()));
+    const pid = await eventually(async () => {
+      const text = await readFile(begun, 'utf8');
+      assert.match(text, /^\d+\n$/, started.log());
+      return Number(text);
+    });
     await started.stop('SIGTERM');
     assert.equal(await started.ending(), 'exit code 0', started.log());
+    // of a process that has ended and was not awaited yet, the command line is empty
+    await eventually(async () => assert.equal(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''), ''));
   });
 });
