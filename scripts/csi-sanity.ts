@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { startDriver } from '../test/support/driver-process.ts';
-import { compiled } from './go-module.ts';
+import { compileProgram } from './go-module.ts';
 import { scriptCommand } from './script-command.ts';
 
 /** One way to run the suite. */
@@ -102,7 +102,7 @@ const options = scriptCommand(
   .option('--block', 'also with block volumes')
   .parse()
   .opts<{ block?: true }>();
-const program = await compiled({
+const program = await compileProgram({
   name: 'csi-sanity',
   module: path.join(import.meta.dirname, '../test/sandbox/csi-sanity'),
   target: 'github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity',

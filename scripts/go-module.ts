@@ -19,7 +19,7 @@ export interface GoProgram {
 }
 
 /** Compiles a program of a Go module unless it is there for these very files. @returns its path. */
-export async function compiled({ name, module, target, files, cache }: GoProgram): Promise<string> {
+export async function compileProgram({ name, module, target, files, cache }: GoProgram): Promise<string> {
   const parts = await Promise.all(files.map((file) => readFile(path.join(module, file))));
   const version = createHash('sha256').update(Buffer.concat(parts)).digest('hex').slice(0, 12);
   const folder = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), cache);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { logFile } from '../../test/support/stage.ts';
 import { showing } from '../terminal-progress.ts';
 import { Administrator } from './administrator.ts';
-import { audited, type Audited, settled } from './settle.ts';
+import { deleteLeaked, type Audited, settled } from './settle.ts';
 import { ClaimLoad } from './claim-load.ts';
 import type { Findings } from './count.ts';
 import { disturb } from './disturb.ts';
@@ -102,7 +102,7 @@ export async function runChaos(
   const settledMs = performance.now() - startedMs - chaosMs;
   const audit = await showing(
     () => 'audit deletes what is leaked',
-    async () => audited(setting),
+    async () => deleteLeaked(setting),
   );
   return {
     findings,

@@ -92,7 +92,7 @@ interface Report {
 const secretName = 'credentials';
 
 /** Has audit delete everything that it reports as leaked, as an operator would, one id after the other. */
-export async function audited(setting: Setting): Promise<Audited> {
+export async function deleteLeaked(setting: Setting): Promise<Audited> {
   const { findings } = await audit(setting, '--second-look=1s');
   const ids = new Set(findings.flatMap(({ state, volumeId }) => (state === 'leaked' ? [volumeId ?? ''] : [])));
   ids.delete('');

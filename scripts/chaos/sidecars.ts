@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isReady, type Stage } from '../../test/support/stage.ts';
+import { becomesReady, type Stage } from '../../test/support/stage.ts';
 import type { StartedProcess } from '../../test/support/started-process.ts';
 
 /** What changes from one start of the sidecar to the next. */
@@ -74,7 +74,7 @@ export class Sidecars {
   async working(withinMs = 15_000): Promise<boolean> {
     const current = this.#current;
     if (current === undefined) return false;
-    const works = await isReady(current, withinMs);
+    const works = await becomesReady(current, withinMs);
     if (!current.running() && (await current.ending()) === 'exit code 2') {
       throw new Error(`the sidecar does not start:\n${current.log()}`);
     }

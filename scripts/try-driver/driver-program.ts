@@ -6,7 +6,7 @@ import { constants, tmpdir } from 'node:os';
 import path from 'node:path';
 import { eventually } from '../../test/support/eventually.ts';
 import { type StartedProcess, startProcess } from '../../test/support/started-process.ts';
-import { compiled } from '../go-module.ts';
+import { compileProgram } from '../go-module.ts';
 import { CsiClient } from './csi-proxy.ts';
 import type { DriverPlace, DriverProfile } from './drivers.ts';
 
@@ -23,7 +23,7 @@ const mock = {
 export async function driverCommand(profile: DriverProfile, given: string | undefined): Promise<string[]> {
   if (given !== undefined) return given.split(' ').filter((word) => word !== '');
   if (profile.program === 'sandbox') return [process.execPath, sandboxDriver];
-  return [await compiled(mock)];
+  return [await compileProgram(mock)];
 }
 
 /** Starts a driver and waits until it answers. @throws when it ends before. */

@@ -1,7 +1,7 @@
 /** The objects that the story makes, and waiting for what becomes of them. */
 /* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- the client library's models are plain data */
 import type { V1PersistentVolume, V1PersistentVolumeClaim, V1StorageClass } from '@kubernetes/client-node';
-import { boundClaim, type BoundClaim, eventsOf, goneVolume, ifFound } from '../../test/support/admin.ts';
+import { boundClaim, type BoundClaim, eventsOf, assertVolumeGone, ifFound } from '../../test/support/admin.ts';
 import { volumeSnapshotContentKind, volumeSnapshotKind } from '../../test/support/custom-kinds.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { namespace, nodeName, type TriedStage } from './stage.ts';
@@ -95,7 +95,7 @@ export async function deleteClaim({ admin }: TriedStage, name: string): Promise<
 
 /** Waits until a PersistentVolume is gone. */
 export async function volumeGone(stage: TriedStage, { volume }: BoundClaim): Promise<void> {
-  await eventually(() => goneVolume(stage.admin, volume.metadata?.name ?? ''), withHope(stage));
+  await eventually(() => assertVolumeGone(stage.admin, volume.metadata?.name ?? ''), withHope(stage));
 }
 
 /** Waits until a PersistentVolume has a phase. */

@@ -109,7 +109,7 @@ interface Barrier {
   text: string;
   /** Without a full stop. */
   cure: string;
-  /** Whether it is meant to be there: that of another node says more. */
+  /** Whether it is there by design, as on nodes of the control plane: that of another node says more. */
   isUsual: boolean;
 }
 

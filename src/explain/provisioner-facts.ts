@@ -59,7 +59,7 @@ async function readLeases(provisioner: string, reader: ClusterReader): Promise<R
 const clockSkewMs = 30_000;
 /** Of a provisioner of which there is no sign: one without a CSI driver has neither a CSIDriver nor a CSINode. */
 export const seeItsPod =
-  'If it is installed, see whether its Pod runs, and what it logs, such as a permission that it lacks: without it there is neither a Lease nor an event.';
+  'If the provisioner is installed, check that its Pod runs, and see its log: where a permission is missing, there is neither a Lease nor an event.';
 
 /** How long ago an event still proves that a provisioner works: the longest pause between attempts, and some. */
 export const signOfLifeMs = 6 * 60_000;

@@ -47,7 +47,7 @@ export interface LastingCure {
   late?: string | undefined;
   /** Whether the log of the driver says more. */
   log?: boolean | undefined;
-  /** Whether only words say so that storages use for several things: what the error itself says comes first. */
+  /** Whether it rests on words that storages use for several problems: then it begins with `Unless the error says otherwise`. */
   byWords?: boolean | undefined;
 }
 

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { type Admin, boundClaim, connectAdmin, eventsOf, goneVolume, ifFound } from '../support/admin.ts';
+import { type Admin, boundClaim, connectAdmin, eventsOf, assertVolumeGone, ifFound } from '../support/admin.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { startCluster } from '../support/start-cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -51,7 +51,7 @@ describe('the provisioner in provisioners/', () => {
     eventually(async () => (await boundClaim(admin, namespace, name)).volume, {
       hopeless: () => ([...running].every((each) => each.running()) ? undefined : 'the provisioner has ended'),
     });
-  const gone = (volumeName: string) => eventually(() => goneVolume(admin, volumeName));
+  const gone = (volumeName: string) => eventually(() => assertVolumeGone(admin, volumeName));
 
   before(async () => {
     cluster = await startCluster();

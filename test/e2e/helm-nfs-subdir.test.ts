@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { V1Deployment, V1PersistentVolume, V1Role, V1StorageClass } from '@kubernetes/client-node';
 import manifest from '../../package.json' with { type: 'json' };
-import { type Admin, boundClaim, connectAdmin, goneVolume, ifFound } from '../support/admin.ts';
+import { type Admin, boundClaim, connectAdmin, assertVolumeGone, ifFound } from '../support/admin.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { startCluster } from '../support/start-cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -125,7 +125,7 @@ for (const { from, folder: given } of [
     const archive = async (claim: string, volume: V1PersistentVolume): Promise<void> => {
       writeFileSync(join(onDisk(volume), 'file'), claim);
       await admin.core.deleteNamespacedPersistentVolumeClaim({ name: claim, namespace });
-      await eventually(() => goneVolume(admin, volume.metadata?.name ?? ''), { hopeless });
+      await eventually(() => assertVolumeGone(admin, volume.metadata?.name ?? ''), { hopeless });
       assert.ok(!existsSync(onDisk(volume)));
       assert.equal(readFileSync(join(onDisk(volume, 'archived-'), 'file'), 'utf8'), claim);
     };

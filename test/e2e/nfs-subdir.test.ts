@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { type Admin, boundClaim, connectAdmin, goneVolume, ifFound } from '../support/admin.ts';
+import { type Admin, boundClaim, connectAdmin, assertVolumeGone, ifFound } from '../support/admin.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { startCluster } from '../support/start-cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -117,7 +117,7 @@ describe('nfs-subdir-external-provisioner', () => {
     assert.deepEqual(volume.metadata?.finalizers, ['kubernetes.io/pv-protection'], 'no finalizer that needs a patch');
     writeFileSync(mounted(directory, 'file'), 'data');
     await admin.core.deleteNamespacedPersistentVolumeClaim({ name, namespace });
-    await eventually(() => goneVolume(admin, volume.metadata?.name ?? ''), { hopeless });
+    await eventually(() => assertVolumeGone(admin, volume.metadata?.name ?? ''), { hopeless });
     await admin.storage.deleteStorageClass({ name: className });
     assert.ok(!existsSync(mounted(directory)));
     return directory;

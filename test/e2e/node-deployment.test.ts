@@ -10,7 +10,7 @@ import type {
   V1PersistentVolumeClaim,
   V1StorageClass,
 } from '@kubernetes/client-node';
-import { type Admin, boundClaim, eventsOf, goneVolume, ifFound } from '../support/admin.ts';
+import { type Admin, boundClaim, eventsOf, assertVolumeGone, ifFound } from '../support/admin.ts';
 import type { DriverProcess } from '../support/driver-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { createNode, createPod, deletePod, type PodScene } from '../support/scheduled-pod.ts';
@@ -145,7 +145,7 @@ describe('a sidecar on each of two nodes', () => {
     volume.spec?.nodeAffinity?.required?.nodeSelectorTerms[0]?.matchExpressions?.[0]?.values;
   const deleteAndWait = async (claim: string, volume: V1PersistentVolume): Promise<void> => {
     await admin.core.deleteNamespacedPersistentVolumeClaim({ name: claim, namespace: id });
-    await eventually(() => goneVolume(admin, volume.metadata?.name ?? ''));
+    await eventually(() => assertVolumeGone(admin, volume.metadata?.name ?? ''));
   };
 
   for (const node of nodes) {

@@ -473,7 +473,7 @@ const rows: readonly Row[] = [
     },
     cause: 'no-provisioner',
     says: /no sign of a provisioner for another\.example\.com/,
-    cure: /^If it is installed, see whether its Pod runs, and what it logs, .* Otherwise install the driver/,
+    cure: /^If the provisioner is installed, check that its Pod runs, and see its log: .* Otherwise install the driver/,
     page: { because: 'kube-controller-manager has handed it to the other provisioner' },
     event: { cause: ['driver-error', 'class-not-found', 'not-handed-over'], because: 'it is from before' },
     log: { cause: ['driver-error', 'class-not-found', 'not-handed-over'], because: 'it is from before' },

@@ -75,7 +75,7 @@ export async function boundClaim({ core }: Admin, namespace: string, name: strin
 }
 
 /** @throws while the PersistentVolume is there. */
-export async function goneVolume({ core }: Admin, name: string): Promise<void> {
+export async function assertVolumeGone({ core }: Admin, name: string): Promise<void> {
   const volume = await ifFound(core.readPersistentVolume({ name }));
   if (volume !== undefined) throw new Error(`volume ${name} is still ${volume.status?.phase ?? 'there'}`);
 }

@@ -8,7 +8,7 @@ import {
   type V1PersistentVolumeClaimSpec,
   type V1StorageClass,
 } from '@kubernetes/client-node';
-import { boundClaim, eventsOf, goneVolume, ifFound, type Admin, type BoundClaim } from './admin.ts';
+import { boundClaim, eventsOf, assertVolumeGone, ifFound, type Admin, type BoundClaim } from './admin.ts';
 import type { Cluster, ClusterOptions } from './cluster.ts';
 import { installKinds, type CustomKind } from './custom-kinds.ts';
 import type { DriverProcess } from './driver-process.ts';
@@ -181,7 +181,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
         return await watched(() => boundClaim(admin, id, claimName), options);
       },
       async volumeGone(name) {
-        await watched(() => goneVolume(admin, name));
+        await watched(() => assertVolumeGone(admin, name));
       },
       async event(claim, reason) {
         return await watched(async () => {

@@ -79,7 +79,7 @@ export class Stage implements AsyncDisposable {
   readonly admin: Admin;
   readonly #keepLog: KeepLog | undefined;
   readonly #opened: AsyncDisposableStack;
-  /** Those that run. */
+  /** Sidecars that are running. */
   readonly #sidecars = new Set<StartedProcess>();
   #files = 0;
 
@@ -115,7 +115,7 @@ export class Stage implements AsyncDisposable {
     return new Stage(options, { cluster, folder, kubeconfig }, opened.move());
   }
 
-  /** Has something done when the stage is closed, before what was asked for earlier. */
+  /** Registers what to do when the stage is closed; what was registered last is done first. */
   defer(end: () => unknown): void {
     this.#opened.defer(async () => {
       await end();
@@ -266,16 +266,16 @@ export function logFile(folder: string | undefined, name: string): KeepLog {
 }
 
 /** Waits until the caches of a sidecar are filled, and it leads. @returns whether it does within that time, and still runs. */
-export async function isReady(sidecar: StartedProcess, withinMs: number): Promise<boolean> {
+export async function becomesReady(sidecar: StartedProcess, withinMs: number): Promise<boolean> {
   const endMs = performance.now() + withinMs;
   const hasSaidSo = (): boolean => sidecar.log().includes(readyLine);
   while (sidecar.running() && !hasSaidSo() && performance.now() < endMs) await delay(5);
   return sidecar.running() && hasSaidSo();
 }
 
-/** As `isReady`. @throws with the log when it is not. */
+/** As `becomesReady`. @throws with the log when it is not. */
 export async function untilReady(sidecar: StartedProcess, withinMs = 60_000): Promise<void> {
-  if (await isReady(sidecar, withinMs)) return;
+  if (await becomesReady(sidecar, withinMs)) return;
   throw new Error(
     `the sidecar is not ready${sidecar.running() ? '' : ', it has ended'}:\n${sidecar.log().slice(-4000)}`,
   );

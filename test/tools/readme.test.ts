@@ -77,6 +77,8 @@ const otherFlags = new Set([
     '--memory-reducer-gc-count',
     '--single-threaded-gc',
     '--no-parallel-scavenge',
+    '--no-concurrent-marking',
+    '--v8-pool-size',
   ], // Node.js
   '--disable-sigusr1', // Node.js
   ...['--runtime-config'], // kube-apiserver

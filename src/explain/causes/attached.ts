@@ -58,7 +58,7 @@ function holdOf(attachment: Attachment, { volume, attachedNodes = [], nowMs }: V
   return attachmentHold(attachment, {
     csi: volume.spec.csi,
     node: attachedNodes.find((each) => each.name === name)?.reading,
-    neededMs: nowMs - leftAtMs(volume, nowMs),
+    unneededMs: nowMs - leftAtMs(volume, nowMs),
     then: 'its deletion goes on then',
     nowMs,
   });
@@ -69,7 +69,7 @@ interface KnownOfAttachment {
   /** To which the volume is attached; undefined: it was not read. */
   node: Reading<ClusterNode> | undefined;
   /** For how long the volume has not been needed there, in milliseconds. */
-  neededMs: number;
+  unneededMs: number;
   /** What happens once it is detached, as in `its deletion goes on then`. */
   then: string;
   nowMs: number;
@@ -86,11 +86,11 @@ function detachError({ status }: Attachment): string {
 }
 
 /** It is being detached: the driver's external-attacher has to say that it is done. */
-function holdByAttacher(attachment: Attachment, { node, then, neededMs, nowMs }: KnownOfAttachment): Hold {
+function holdByAttacher(attachment: Attachment, { node, then, unneededMs, nowMs }: KnownOfAttachment): Hold {
   const { metadata, spec } = attachment;
   const { name, deletionTimestamp = '', finalizers = [] } = metadata;
   const attacher = spec?.attacher ?? '';
-  const sinceMs = deletionTimestamp === '' ? neededMs : nowMs - Date.parse(deletionTimestamp);
+  const sinceMs = deletionTimestamp === '' ? unneededMs : nowMs - Date.parse(deletionTimestamp);
   const own = finalizers.find((each) => each.startsWith(attacherPrefix)) ?? finalizers[0] ?? '';
   const held = { kind: 'volumeattachment', name, finalizers } as const;
   const error = detachError(attachment);
@@ -119,24 +119,24 @@ function removal(object: HeldObject, own: string, then: string): string {
 }
 
 /** kube-controller-manager has to begin: it waits until the node no longer has the volume mounted. */
-function holdByNode({ metadata, spec }: Attachment, { csi, node: reading, neededMs }: KnownOfAttachment): Hold {
+function holdByNode({ metadata, spec }: Attachment, { csi, node: reading, unneededMs }: KnownOfAttachment): Hold {
   const name = spec?.nodeName ?? '';
   const remove = shellCommand(['kubectl', 'delete', 'volumeattachment', metadata.name]) ?? '';
   const node = found(reading);
   if (node === undefined || !isReady(node)) {
-    const isLate = neededMs > forcedMs + usualMs;
+    const isLate = unneededMs > forcedMs + usualMs;
     const what = nodeText(reading);
     return {
       isLate,
       why: isLate
-        ? `${what}, and kube-controller-manager has not detached it for ${durationText(neededMs)}`
+        ? `${what}, and kube-controller-manager has not detached the volume for ${durationText(unneededMs)}`
         : `${what}: kube-controller-manager detaches it six minutes after the last Pod is gone`,
       cure: isLate
         ? `If the machine is off or gone, so that it cannot write to the volume any more: ${remove}`
         : 'Nothing so far; sooner if the machine is certainly off: taint the node with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute',
     };
   }
-  const isLate = neededMs > usualMs;
+  const isLate = unneededMs > usualMs;
   if (isMounted(node, csi)) {
     return {
       isLate,
@@ -147,7 +147,7 @@ function holdByNode({ metadata, spec }: Attachment, { csi, node: reading, needed
   return {
     isLate,
     why: isLate
-      ? `Its kubelet no longer uses it, and kube-controller-manager has not detached it for ${durationText(neededMs)}`
+      ? `The kubelet of the node no longer uses it, and kube-controller-manager has not detached it for ${durationText(unneededMs)}`
       : 'kube-controller-manager detaches it in a moment',
     cure: isLate
       ? `Check that kube-controller-manager runs, and that no Pod there uses the volume. Then: ${remove}`

@@ -96,7 +96,7 @@ function endHint(pod: Pod, { podNodes, nowMs }: ClaimFacts): Hint | undefined {
   const { state, text, cure } = wayToEnd(pod, podNodes, nowMs);
   if (state === 'waiting') return undefined;
   const creator = creatorOf(pod);
-  const next = creator === undefined ? '' : ` ${creator.kind} ${creator.name} can replace it once it has ended.`;
+  const next = creator === undefined ? '' : ` ${creator.kind} ${creator.name} replaces the Pod only once it has ended.`;
   return { text: `${text}.${next}`, cure };
 }
 
@@ -222,7 +222,7 @@ function placeHint(
 
 /** The volume was created before the Pod was known, or for another one. */
 const apartCure =
-  'None of these has the labels that nodeSelector or affinity of the Pod ask for: change those, or add such a node there. If the data is not needed, recreate the claim with a class that has volumeBindingMode WaitForFirstConsumer, whose volumes are created where the Pod goes';
+  'None of these nodes has the labels that nodeSelector or affinity of the Pod ask for: change the Pod, or add a node with these labels where the volume can be used. If the data is not needed, recreate the claim with a class that has volumeBindingMode WaitForFirstConsumer, whose volumes are created where the Pod goes';
 
 /** No node can use both the volume and that of another claim of the Pod. */
 function apartHint(
@@ -308,8 +308,8 @@ function elsewhereHint(
   const { why, cure } = attachmentHold(attachment, {
     csi: found(volume)?.spec.csi,
     node,
-    neededMs: nowMs - sinceMs,
-    then: 'it is attached anew then',
+    unneededMs: nowMs - sinceMs,
+    then: 'the volume can then be attached to the node of the Pod',
     nowMs,
   });
   return {
@@ -381,7 +381,7 @@ function unmountedHint(node: string, { atMs, text }: Recorded, { volume, hanging
   const isAttached = found(hanging?.attachment)?.status?.attached === true;
   const isCsi = found(volume)?.spec.csi !== undefined;
   return {
-    text: `does not start on node ${node}: its volume is ${isAttached ? 'attached, and ' : ''}not mounted, and no error says why. Last event, ${durationText(nowMs - atMs)} ago: ${text}`,
+    text: `does not start on node ${node}: its volume is ${isAttached ? 'attached but ' : ''}not mounted, and no event names an error. Last event, ${durationText(nowMs - atMs)} ago: ${text}`,
     cure: isCsi
       ? `See the log of the driver's node plugin on node ${node}${isAttached ? '' : ', and whether the volume is attached: kubectl get volumeattachments'}`
       : `See the log of the kubelet on node ${node}, and whether the node reaches the storage`,

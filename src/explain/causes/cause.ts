@@ -57,7 +57,7 @@ export interface TextPattern {
   late?: string;
   /** Whether the log of the driver says more. */
   log?: boolean;
-  /** Whether only words say so that storages use for several things: what the error itself says comes first. */
+  /** Whether it rests on words that storages use for several problems: then it begins with `Unless the error says otherwise`. */
   byWords?: boolean;
   /** Whether it is about the account of the driver, whose Secret the class may name. */
   account?: boolean;

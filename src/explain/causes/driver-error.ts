@@ -165,7 +165,7 @@ const creationErrors: readonly TextPattern[] = [
   },
 ];
 
-/** Of a volume that some machine has opened, although Kubernetes has attached it to none. */
+/** Says that another machine has the volume open. */
 export const openElsewhere =
   /still being used|has watchers|(?:in use|opened|mapped|locked) (?:by|on) (?:another|other)/i;
 
@@ -229,7 +229,7 @@ export const driverError = defineCause({
     {
       pattern:
         /code = InvalidArgument .*(?:must be (?:set|specified|provided)|(?:is|are) (?:missing|required|not set|not specified)|missing (?:required )?parameter)/is,
-      cure: 'The driver lacks a value, usually a parameter of the class: delete the class and create it again with that. The claim can stay',
+      cure: 'The driver lacks a value, usually a parameter of the class: delete the class and create it again with that parameter. The claim can stay',
       byWords: true,
     },
     {

@@ -132,7 +132,7 @@ const deletionCures: readonly TextPattern[] = [
   },
   {
     pattern: openElsewhere,
-    cure: 'A machine still has the volume open, although no VolumeAttachment names it: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off',
+    cure: 'A machine still has the volume open: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off',
     log: true,
   },
   ...storageErrors,

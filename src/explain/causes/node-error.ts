@@ -105,7 +105,7 @@ const cures: readonly NodeErrorCure[] = [
   {
     pattern: /mount\.nfs.*protocol not supported/is,
     cure: () =>
-      'The server does not offer the NFS version that the mount asks for: name one that it has in the mountOptions (nfsvers=4.1), of the class for new volumes and of the PersistentVolume for this one, or switch it on there',
+      'The server does not offer the NFS version that the mount requests: set one that it offers in mountOptions, such as nfsvers=4.1 (of the PersistentVolume for this volume, of the class for new ones), or enable the version on the server',
   },
   {
     pattern: /feature set mismatch|image uses unsupported features/i,
@@ -115,7 +115,7 @@ const cures: readonly NodeErrorCure[] = [
   {
     pattern: /apparently in use by the system|mount point busy|device or resource busy|device is busy/i,
     cure: ({ node }) =>
-      `Something else on node ${node} holds the device, often multipathd, which has to leave out the devices of this storage (blacklist in multipath.conf): see there what has it open`,
+      `Another program on node ${node} has the device open: find out which. If it is multipathd, add the devices of this storage to the blacklist in multipath.conf`,
   },
   {
     pattern:

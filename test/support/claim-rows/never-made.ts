@@ -878,7 +878,8 @@ export const neverMade: readonly Row[] = [
     verdict: 'stuck',
     cause: 'no-provisioner',
     says: /^There is no sign of a provisioner for \S+\/nfs: no CSIDriver, no Lease and no event/,
-    advises: /^If it is installed, see whether its Pod runs, and what it logs, .* Otherwise install the driver/,
+    advises:
+      /^If the provisioner is installed, check that its Pod runs, and see its log: .* Otherwise install the driver/,
     async cure(world) {
       await world.remove({ kind: 'class', name: world.name() });
       await world.addClass();

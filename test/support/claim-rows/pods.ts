@@ -534,7 +534,7 @@ const bound: readonly Row[] = [
     cause: 'bound',
     says: /can only be used on nodes with topology\.kubernetes\.io\/zone=\S+, which are \S+node\. The scheduler: /,
     advises:
-      /^None of these has the labels that nodeSelector or affinity of the Pod ask for: .* volumeBindingMode WaitForFirstConsumer/,
+      /^None of these nodes has the labels that nodeSelector or affinity of the Pod ask for: .* volumeBindingMode WaitForFirstConsumer/,
   },
   {
     title: 'a bound claim whose Pod has another claim in another zone',
@@ -939,12 +939,12 @@ const starting: readonly Row[] = [
     laterMs: 20 * minute,
     verdict: 'bound',
     cause: 'bound',
-    says: /the volume is still attached to node \S+gone \(VolumeAttachment csi-\S+\)\. The node does not exist, and kube-controller-manager has not detached it for 20 min\.$/,
+    says: /the volume is still attached to node \S+gone \(VolumeAttachment csi-\S+\)\. The node does not exist, and kube-controller-manager has not detached the volume for 20 min\.$/,
     advises:
       /^If the machine is off or gone, so that it cannot write to the volume any more: kubectl delete volumeattachment csi-\S+$/,
   },
   {
-    title: 'a bound claim whose volume a node has still mounted on which no Pod uses it',
+    title: 'a bound claim whose volume is still mounted on a node where no Pod uses it',
     async arrange(world) {
       await startWith(world, attachedElsewhere(world));
       await world.addNode({ name: world.name('second') });
@@ -976,20 +976,20 @@ const starting: readonly Row[] = [
     cause: 'bound',
     says: /still attached to node \S+second \(VolumeAttachment csi-\S+\)\. Detaching it has failed for 20 min, and is tried again\. Last error: disk is busy\.$/,
     advises:
-      /attached to no node, .* remove the finalizer; it is attached anew then: kubectl patch volumeattachment csi-\S+ /,
+      /attached to no node, .* remove the finalizer; the volume can then be attached to the node of the Pod: kubectl patch volumeattachment csi-\S+ /,
   },
   {
-    title: 'a bound claim for whose volume its kubelet waits, and nobody says why',
+    title: 'a bound claim for whose volume the kubelet waits, without an error',
     arrange: (world) => startWith(world, waitsFor('data')),
     recorded: boundAndPending,
     verdict: 'bound',
     cause: 'bound',
-    says: /does not start on node \S+node: its volume is not mounted, and no error says why\. Last event, \d+ s ago: Unable to attach or mount volumes: unmounted volumes=\[data\]/,
+    says: /does not start on node \S+node: its volume is not mounted, and no event names an error\. Last event, \d+ s ago: Unable to attach or mount volumes: unmounted volumes=\[data\]/,
     advises:
       /^See the log of the driver's node plugin on node \S+node, and whether the volume is attached: kubectl get volumeattachments$/,
   },
   {
-    title: 'a bound claim whose Pod lacks a ConfigMap, of which its kubelet speaks less often than of the volumes',
+    title: 'a bound claim whose Pod lacks a ConfigMap, which the kubelet reports less often than the volumes',
     async arrange(world) {
       await startWith(world, { reason: 'FailedMount', message: missing, component: 'kubelet', msAgo: 30_000 });
       await world.addEvent(pod, waitsFor('config'));

@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { V1PersistentVolume, V1PersistentVolumeClaimSpec } from '@kubernetes/client-node';
 import type { StorageFinding } from '../../../provisioners/shared-audit/storage-audit.ts';
-import { boundClaim, connectAdmin, eventsOf, goneVolume, ifFound, type Admin } from '../admin.ts';
+import { boundClaim, connectAdmin, eventsOf, assertVolumeGone, ifFound, type Admin } from '../admin.ts';
 import type { ApiServer, Cluster, ClusterOptions } from '../cluster.ts';
 import { startCluster } from '../start-cluster.ts';
 import { eventually } from '../eventually.ts';
@@ -135,7 +135,7 @@ export class NfsScene implements AsyncDisposable {
 
   /** Resolves once the PersistentVolume is gone. */
   gone(volume: { metadata?: { name?: string } }): Promise<void> {
-    return this.waitFor(() => goneVolume(this.admin, volume.metadata?.name ?? ''));
+    return this.waitFor(() => assertVolumeGone(this.admin, volume.metadata?.name ?? ''));
   }
 
   /** Resolves once an event about the object has a matching message. */

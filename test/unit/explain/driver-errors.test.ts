@@ -305,7 +305,7 @@ describe('an error of a deletion', () => {
 
   test('is read by its words where the code says nothing', () => {
     const open = error('Internal', 'rbd csi-vol-1 is still being used');
-    assert.match(ofDeletion(open), /^A machine still has the volume open, .*rbd status POOL\/IMAGE/);
+    assert.match(ofDeletion(open), /^A machine still has the volume open: .*rbd status POOL\/IMAGE/);
     const busy = error('Internal', "failed to delete volume. Error: The resource 'volume' is in use.");
     assert.match(ofDeletion(busy), /^The storage is still in use/);
     assert.match(ofDeletion(error('Internal', 'AccessDenied: ec2:DeleteVolume')), /lacks a permission/);

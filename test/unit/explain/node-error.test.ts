@@ -121,7 +121,7 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'a device that another program holds',
       'mke2fs: /dev/longhorn/pvc-1 is apparently in use by the system; will not make a filesystem here!',
-      /^Something else on node n1 holds the device, often multipathd/,
+      /^Another program on node n1 has the device open: .*multipathd/,
     ],
     [
       'an earlier call',
