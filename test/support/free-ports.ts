@@ -1,16 +1,23 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:net';
 
-/**
- * Free loopback ports, all different. Another process may take one before it is used: the kernel hands out
- * ephemeral ports in turn, so that is rare.
- */
+/** Below the ports that Linux gives to connections and to servers that ask for any port (`ip_local_port_range`). */
+const [first, end] = [10_000, 32_000];
+
+/** Free loopback ports, all different. The kernel gives them to nobody by itself before they are used. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
+  const servers = new Map<number, Server>();
+  while (servers.size < count) {
+    const port = first + Math.floor(Math.random() * (end - first));
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false, // somebody has it
+    );
+    if (isFree) servers.set(port, server);
+  }
+  await Promise.all([...servers.values()].map((server) => once(server.close(), 'close')));
+  return [...servers.keys()];
 }
 
 /** One of them. */

@@ -129,7 +129,8 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
         ...options,
         hopeless: () => {
           if (!driver.running()) return 'the driver has ended';
-          return sidecars.some((sidecar) => sidecar.running()) ? undefined : 'the sidecar has ended';
+          if (sidecars.some((sidecar) => sidecar.running())) return undefined;
+          return `the sidecar has ended: ${current().log().trimEnd().split('\n').at(-1) ?? ''}`;
         },
       });
     const readClaim = (name: string) => admin.core.readNamespacedPersistentVolumeClaim({ name, namespace: id });
