@@ -4,6 +4,7 @@ import type { Attachment, ClusterNode } from '../cluster-objects.ts';
 import { found, type Reading } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { attacherPrefix, finalizerCure, finalizerRemoval, type HeldObject } from '../known-finalizers.ts';
+import { isReady } from '../node-labels.ts';
 import { deletionHistory } from '../provisioning-events.ts';
 import { durationText, lasting } from '../texts.ts';
 import { isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
@@ -159,10 +160,6 @@ function nodeText(reading: Reading<ClusterNode> | undefined): string {
   if (reading?.kind === 'missing') return 'The node does not exist';
   if (reading?.kind === 'found') return 'The node is not ready';
   return `How the node is cannot be seen${reading === undefined ? '' : ` (${reading.why})`}`;
-}
-
-function isReady({ status }: ClusterNode): boolean {
-  return status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 }
 
 /** By the name under which the kubelet reports a CSI volume. */
