@@ -27,6 +27,7 @@ import {
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { recordedOf } from './provisioning-events.ts';
+import { readAttachments } from './volume-facts-reader.ts';
 import { isAboutVolumes, isForOne, needsNodes, refusalOf, refused, refusedPod } from './scheduler-words.ts';
 
 /** What is read of the Pods that use a claim; what their state does not require is absent. */
@@ -271,12 +272,8 @@ async function readElsewhere(
   claim: PersistentVolumeClaim,
   reader: ClusterReader,
 ): Promise<HangingPod['elsewhere']> {
-  const { volumeName } = claim.spec;
-  const all = await reader.select<Attachment>(
-    attachments,
-    (each) => each.spec?.source?.persistentVolumeName === volumeName && each.spec?.nodeName !== spec?.nodeName,
-  );
-  const attachment = found(all)?.[0];
+  const all = await readAttachments(claim.spec.volumeName ?? '', reader);
+  const attachment = found(all)?.find((each) => each.spec?.nodeName !== spec?.nodeName);
   if (attachment === undefined) return undefined;
   return { attachment, node: await reader.get<ClusterNode>(nodes, { name: attachment.spec?.nodeName ?? '' }) };
 }

@@ -94,7 +94,7 @@ export async function readVolumeFacts(
   }
   const node = nodeOf(volume);
   const [attached, about, provisioner, reading] = await Promise.all([
-    readAttachments(volume, reader),
+    readAttachments(volume.metadata.name, reader),
     readEvents(volume, reader),
     readDeleter(volume, reader),
     node === undefined ? undefined : reader.exists(nodes, { name: node }),
@@ -147,8 +147,8 @@ function readTaken({ spec }: PersistentVolume, reader: ClusterReader): Promise<R
 }
 
 /** The API server selects attachments by nothing but their name. */
-function readAttachments({ metadata }: PersistentVolume, reader: ClusterReader): Promise<Reading<Attachment[]>> {
-  return reader.select<Attachment>(attachments, ({ spec }) => spec?.source?.persistentVolumeName === metadata.name);
+export function readAttachments(volumeName: string, reader: ClusterReader): Promise<Reading<Attachment[]>> {
+  return reader.select<Attachment>(attachments, ({ spec }) => spec?.source?.persistentVolumeName === volumeName);
 }
 
 async function readNodes(
