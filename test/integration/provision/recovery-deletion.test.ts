@@ -409,7 +409,8 @@ describe('a volume that could not be saved', () => {
       const fault = rig.fault({ match, action: { type: afterMs === 0 ? 'dropAfter' : 'dropBefore' } });
       await rig.start();
       // the second is the first in the background, at once; from then on the limiter decides
-      await rig.until('the second request to end', () => fault.hits === 2 && rig.wire.isQuiet);
+      await rig.until('the second request', () => fault.hits === 2);
+      await clock.settle();
       rig.deleteClaim();
       await clock.advance(afterMs);
       if (afterMs > 0) {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ExponentialLimiter } from '../../../src/kube/queue/rate-limiter.ts';
 import type { FoundIntent, IntentRecord } from '../../../src/provision/intent-journal/intent-journal.ts';
 import type { StorageClass } from '../../../src/provision/objects.ts';
@@ -14,9 +13,6 @@ export const maxCallMs = 60_000;
 
 /** After which a late call has come to its end, in milliseconds: then what no claim wants is deleted. */
 export const lateMs = 1.5 * maxCallMs;
-
-/** How long requests may take in real time before the clock goes on, in milliseconds. */
-const maxRequestMs = 50;
 
 export interface RecoverySceneOptions {
   /** Records that an earlier process has left; made when the claim `ns/a` is there. `since` is of then, unless it is given. */
@@ -46,18 +42,12 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
   const { uid, resourceVersion: since = '' } = rig.addClaim('a', { finalizers: [] }).metadata;
   for (const found of options.found?.(uid) ?? []) journal.leave({ ...found, record: { since, ...found.record } });
   const name = `pvc-${uid}`;
-  /** Lets requests end first, as time passes for them, too; not for long, as some never end. */
-  const settleRequests = async (): Promise<void> => {
-    const untilMs = performance.now() + maxRequestMs;
-    while (!rig.wire.isQuiet && performance.now() < untilMs) await sleep(1);
-  };
   /** Lets time pass, second by second, until the condition holds. */
   const passUntil = async (what: string, read: () => unknown): Promise<void> => {
     const givenUpMs = performance.now() + patienceMs;
     while (read() === undefined || read() === false) {
       if (performance.now() > givenUpMs) throw new Error(`waited in vain for: ${what}`);
       await clock.advance(1000);
-      await settleRequests();
     }
   };
   /** Lets time pass, second by second: what is not held back by it happens. */

@@ -37,8 +37,6 @@ interface UndiciRequest {
 /** Listens to what this process sends to one origin; ends when disposed. */
 export class Wire implements Disposable {
   readonly requests: SentRequest[] = [];
-  /** Without the watches of caches, which do not end. */
-  readonly #underWay = new Set<UndiciRequest>();
   readonly #origin: string;
   readonly #onAnswer: () => void;
 
@@ -48,11 +46,6 @@ export class Wire implements Disposable {
     subscribe('undici:request:create', this.#created);
     subscribe('undici:request:trailers', this.#answered);
     subscribe('undici:request:error', this.#answered);
-  }
-
-  /** Whether no request waits for its answer, nor a watch of the history for its end. */
-  get isQuiet(): boolean {
-    return this.#underWay.size === 0;
   }
 
   /** Requests other than reads, events left out. */
@@ -76,7 +69,6 @@ export class Wire implements Disposable {
   readonly #created = (message: unknown): void => {
     const { request } = message as { request: UndiciRequest };
     if (request.origin !== this.#origin) return;
-    if (!isCacheWatch(request.path)) this.#underWay.add(request);
     const bodyText = request.body?.toString() ?? '';
     const at = request.headers.indexOf('content-type');
     this.requests.push({
@@ -90,12 +82,6 @@ export class Wire implements Disposable {
 
   readonly #answered = (message: unknown): void => {
     const { request } = message as { request: UndiciRequest };
-    this.#underWay.delete(request);
     if (request.origin === this.#origin) this.#onAnswer();
   };
-}
-
-/** That of a history ends after seconds. */
-function isCacheWatch(path: string): boolean {
-  return path.includes('watch=true') && !/timeoutSeconds=\d(&|$)/.test(path);
 }

@@ -1,3 +1,4 @@
+import { subscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock, Timer } from '../../../src/base/clock.ts';
 
@@ -12,10 +13,34 @@ export interface ManualClockOptions {
   /** Wall time at the start, in milliseconds since the epoch. Default 2026-01-01. */
   wallMs?: number;
   /**
-   * Turns of the event loop that work gets to come to rest after each timer. Default 20, enough for a few requests over
-   * loopback; 1 is enough where nothing but promises is at work.
+   * Turns of the event loop that work gets to come to rest after each timer and each response. Default 20; 1 is enough where nothing but
+   * promises is at work.
    */
   turns?: number;
+}
+
+/** A request that takes longer than this, in milliseconds of real time, is held back on purpose. */
+const maxRequestMs = 50;
+/** Requests of this process that wait for the end of their response, with the real time at which they began. */
+const begunMs = new Map<unknown, number>();
+
+for (const stage of ['create', 'trailers', 'error']) {
+  subscribe(`undici:request:${stage}`, (message) => {
+    const { request } = message as { request: { path: string } };
+    if (stage !== 'create') begunMs.delete(request);
+    else if (!isCacheWatch(request.path)) begunMs.set(request, performance.now());
+  });
+}
+
+/** It ends after minutes, that of a history after seconds. */
+function isCacheWatch(path: string): boolean {
+  return path.includes('watch=true') && !/timeoutSeconds=\d(&|$)/.test(path);
+}
+
+/** Whether a response may arrive at any moment. */
+function isResponseDue(): boolean {
+  const sinceMs = performance.now() - maxRequestMs;
+  return Array.from(begunMs.values()).some((each) => each > sinceMs);
 }
 
 /** Time that moves only when a test says so. */
@@ -127,7 +152,8 @@ export class ManualClock implements Clock {
 
   /** Lets promises and loopback connections come to rest while time stands still. */
   async settle(): Promise<void> {
-    for (let turn = 0; turn < this.#turns; turn++) await nextTurn();
+    do for (let turn = 0; turn < this.#turns; turn++) await nextTurn();
+    while (isResponseDue());
   }
 
   async #fire(entry: Entry): Promise<void> {
