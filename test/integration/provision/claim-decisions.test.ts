@@ -266,11 +266,11 @@ describe('whether a claim is provisioned', () => {
     await using rig = await Rig.prepare();
     const stall = stallClasses(rig);
     await rig.start();
+    await rig.until('the watch', () => stall.hits > 0);
     rig.addClass();
     const { uid } = rig.addClaim().metadata;
     await rig.synced(uid);
     await rig.stop();
-    assert.ok(stall.hits > 0);
     assert.equal(rig.provisioner.provisions[0]?.storageClass.metadata.name, 'c1');
     assert.deepEqual(rig.reasons, ['Provisioning', 'ProvisioningSucceeded']);
     assert.deepEqual(rig.metrics.totals, { pt: 1 });

@@ -44,6 +44,7 @@ export async function recoveryScene(options: RecoverySceneOptions = {}) {
   const name = `pvc-${uid}`;
   /** Lets time pass, second by second, until the condition holds. */
   const passUntil = async (what: string, read: () => unknown): Promise<void> => {
+    await rig.cached();
     const givenUpMs = performance.now() + patienceMs;
     while (read() === undefined || read() === false) {
       if (performance.now() > givenUpMs) throw new Error(`waited in vain for: ${what}`);

@@ -1,4 +1,5 @@
 /** A `ProvisionController` between a scripted provisioner and a real HTTP API, with the objects of the cases. */
+import { setImmediate } from 'node:timers/promises';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import type { Informer } from '../../../src/kube/cache/informer.ts';
 import { ExponentialLimiter, type RateLimiter } from '../../../src/kube/queue/rate-limiter.ts';
@@ -65,6 +66,7 @@ export interface SeenEvent {
 }
 
 const hourMs = 3_600_000;
+const maxBehindMs = 50;
 const userAgent = 'provision-controller-test';
 
 export class Rig implements AsyncDisposable {
@@ -80,6 +82,8 @@ export class Rig implements AsyncDisposable {
   readonly controller: ProvisionController;
   readonly transport: Transport;
   readonly #bulletin = new Bulletin();
+  /** Versions of the last changes, by plural. */
+  readonly #versions = new Map<string, number>();
   readonly #stop = new AbortController();
   readonly #abort = new AbortController();
   readonly #endOfCaches = new AbortController();
@@ -93,7 +97,12 @@ export class Rig implements AsyncDisposable {
     this.server = server;
     this.url = url;
     this.api = server.client('test');
-    for (const each of Object.values(resource)) this.api.subscribe(each, notify);
+    for (const each of Object.values(resource)) {
+      this.api.subscribe(each, ({ object }) => {
+        this.#versions.set(each.plural, Number(object.metadata.resourceVersion));
+        notify();
+      });
+    }
     this.wire = new Wire({ origin: url, onAnswer: notify });
     this.limiter = new RecordedLimiter(
       options.limiter ?? new ExponentialLimiter({ baseMs: hourMs, maxMs: 1000 * hourMs }),
@@ -240,6 +249,15 @@ export class Rig implements AsyncDisposable {
   /** Waits for the n-th end of a sync of a key (from 1). */
   async synced(key: string, n = 1): Promise<void> {
     await this.until(`sync ${n} of ${key}`, () => this.limiter.syncs(key).length >= n);
+  }
+
+  /** Waits until the caches have all changes made so far, but not for long: a test may hold a watch back. Only with a manual clock. */
+  async cached(): Promise<void> {
+    await setImmediate(); // the version of the last change is known then
+    const untilMs = performance.now() + maxBehindMs;
+    const isBehind = ([plural, informer]: [string, Informer<never>]): boolean =>
+      Number(informer.version ?? 0) < (this.#versions.get(resource[plural as keyof typeof resource].plural) ?? 0);
+    while (Object.entries(this.#informers ?? {}).some(isBehind) && performance.now() < untilMs) await setImmediate();
   }
 
   fault(rule: FaultRule): InjectedFault {

@@ -398,13 +398,14 @@ describe('node deployment, immediate binding', () => {
         scene.addClaim('gone', { class: 'late', node: 'n1' });
         await scene.called('CreateVolume');
         scene.removeClaim('gone');
+        await scene.looked();
         created.resolve({ volume: { volume_id: 'of-gone', capacity_bytes: gi1, accessible_topology: [own('n1')] } });
         await scene.called('DeleteVolume');
       },
     },
   ]) {
     test(`room that was freed here is noticed, with one check for each claim: ${name}`, async () => {
-      await using scene = await NodeScene.start({ script: full });
+      await using scene = await NodeScene.start({ script: full, workers: 2 });
       scene.addClaim();
       await scene.waits();
       await scene.clock.advance(firstWaitMs);
