@@ -132,7 +132,7 @@ function listed(value: unknown, place: ManifestPlace): Manifest[] {
     const missing = kind === undefined ? 'kind' : 'apiVersion';
     throw fields.problem(missing, `is missing, so it is no Kubernetes object. Give manifests as for kubectl apply -f`);
   }
-  if (kind === 'Kustomization' && apiVersion.startsWith('kustomize.')) {
+  if (kind === 'Kustomization' && apiVersion.startsWith('kustomize.config.k8s.io/')) {
     throw new ManifestError(
       `${placeText(place)}: it is a kustomization. Render it: ${renderCommand(path.dirname(place.file))}`,
     );

@@ -69,6 +69,7 @@ describe('after a claim was provisioned', () => {
     await using rig = await settled();
     provisioned(rig, volume(inZones('z2')));
     assert.deepEqual(await asked(rig), ['sc z2', 'sc2 z2']);
+    assert.deepEqual(rig.warnings(), []);
   });
 
   test('anywhere, the capacity of its class is asked in every segment', async () => {

@@ -228,6 +228,18 @@ describe('a Pod that the scheduler refuses', () => {
     );
   });
 
+  test('has the claim that was created for its ephemeral volume', async () => {
+    await using rig = await ExplainRig.start();
+    rig.addClass(late);
+    const volumes = [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec: {} } } }];
+    const { uid = '' } = rig.addPod('a', { spec: { volumes }, status: { phase: 'Pending' } }).metadata;
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name: 'a', uid, controller: true }];
+    rig.addClaim({}, { annotations: {}, name: 'a-data', ownerReferences });
+    const { cause, message } = await rig.explain({ claim: 'a-data' });
+    assert.equal(cause, 'waits-for-consumer', message);
+    assert.match(message, /^Pod a uses the claim/);
+  });
+
   test('counts before one whose ephemeral volume the claim does not belong to', async () => {
     await using rig = await ExplainRig.start();
     rig.addClass(late);

@@ -10,7 +10,7 @@ import { KubeClient } from '../../../src/kube/client/kube-client.ts';
 import type { Transport } from '../../../src/kube/client/transport.ts';
 import { ApiServer } from '../../../sandbox/api/api-server.ts';
 import { driverName, resource } from '../../support/api-scene.ts';
-import type { SandboxClient, SandboxMeta, SandboxObject } from '../../../sandbox/api/client.ts';
+import type { SandboxClient, SandboxMeta, SandboxObject, SandboxOwner } from '../../../sandbox/api/client.ts';
 
 const handedOver = 'volume.kubernetes.io/storage-provisioner';
 
@@ -21,6 +21,7 @@ export interface ClaimState {
   annotations?: Record<string, string>;
   phase?: string;
   finalizers?: string[];
+  ownerReferences?: SandboxOwner[];
   name?: string;
 }
 
@@ -114,12 +115,12 @@ export class ExplainRig implements AsyncDisposable {
       annotations = { [handedOver]: driverName },
       phase = 'Pending',
       finalizers = [],
-
+      ownerReferences = [],
       name = 'c',
     }: ClaimState = {},
   ): SandboxObject {
     return this.add('claims', {
-      metadata: { namespace: 'ns1', name, annotations, finalizers },
+      metadata: { namespace: 'ns1', name, annotations, finalizers, ownerReferences },
       spec: {
         accessModes: ['ReadWriteOnce'],
         resources: { requests: { storage: '1Gi' } },
@@ -152,8 +153,8 @@ export class ExplainRig implements AsyncDisposable {
       status = { phase: 'Pending' },
       finalizers = [],
     }: { spec?: object; status?: object; finalizers?: string[] } = {},
-  ): void {
-    this.add('pods', {
+  ): SandboxObject {
+    return this.add('pods', {
       metadata: { name, namespace: 'ns1', finalizers },
       spec: {
         containers: [{ name: 'main', image: 'none' }],

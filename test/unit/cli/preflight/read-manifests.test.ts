@@ -51,6 +51,11 @@ describe('manifests are read', () => {
     assert.equal(found.manifests[1]?.place.document, 4);
   });
 
+  test('of a Kustomization that a controller renders in the cluster', async () => {
+    const text = 'apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: drivers}\n';
+    assert.deepEqual(namesOf(await read({ 'a.yaml': text }, ['a.yaml'])), ['drivers']);
+  });
+
   test('from a folder in the order of names, without folders in it', async () => {
     const files = { 'f/b.yml': config('b'), 'f/a.yaml': config('a'), 'f/in/c.yaml': config('c'), 'f/read.md': '# x' };
     assert.deepEqual(namesOf(await read(files, ['f'])), ['a', 'b']);
