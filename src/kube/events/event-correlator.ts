@@ -147,7 +147,7 @@ export class EventCorrelator {
     const isNew = action === 'create';
     if (type === 'Normal' && isNew) return budget.has(1);
     if (!budget.has(isNew ? 1 : limit.burst / 2)) return false;
-    const isQuiet = namespace === '' || budget.has(limit.burst - quietBurst);
+    const isQuiet = namespace === '' || budget.has(limit.burst - quietBurst + 1);
     if (!isQuiet && !(this.#all.has(isNew ? 1 : allLimit.burst / 2) && this.#all.tryTake())) return false;
     return budget.tryTake();
   }

@@ -187,6 +187,28 @@ describe('EventCorrelator', () => {
     assert.equal(tell({ message: 'x', namespace: '', uid: 'pv', type: 'Normal' }).action, 'create');
   });
 
+  test('of failures in twenty namespaces 1,400 are written immediately, and then 50 per second', async () => {
+    const { tell, clock } = rig();
+    const written = (from: number): number =>
+      Array.from({ length: 6000 }, (_, index) =>
+        tell({ message: 'x', namespace: `ns-${index % 20}`, uid: `u${from + index}` }),
+      ).filter(({ action }) => action === 'create').length;
+    assert.equal(written(0), 1400, 'twenty of each, and a thousand of all together');
+    await clock.advance(1000);
+    assert.equal(written(6000), 50);
+  });
+
+  test('repetitions in many namespaces leave half of the limit of all together to new failures', () => {
+    const { tell } = rig();
+    const tellAll = (): EventDecision[] =>
+      Array.from({ length: 800 }, (_, index) =>
+        tell({ message: 'x', namespace: `ns-${index % 20}`, uid: `u${index}` }),
+      );
+    assert.equal(tellAll().filter(({ action }) => action === 'create').length, 800, '400 of all together');
+    assert.equal(tellAll().filter(({ action }) => action === 'patch').length, 101);
+    assert.equal(tell({ message: 'x', namespace: 'ns-1', uid: 'new' }).action, 'create');
+  });
+
   test('successes are not limited', () => {
     const { tell } = rig();
     const decisions = Array.from({ length: 3000 }, (_, i) => tell({ message: 'x', uid: `u${i}`, type: 'Normal' }));
