@@ -48,6 +48,12 @@ describe('a volume of a driver in the form of its plugin', () => {
       spec: { awsElasticBlockStore: { volumeID: 'vol-1', fsType: 'ext4' } },
     },
     {
+      name: 'EBS: an empty file system type is none',
+      driver: ebs,
+      csi: { volumeHandle: 'vol-1', fsType: '' },
+      spec: { awsElasticBlockStore: { volumeID: 'vol-1' } },
+    },
+    {
       name: 'EBS: a partition, read only',
       driver: ebs,
       csi: { volumeHandle: 'vol-1', readOnly: true, volumeAttributes: { partition: '2' } },
