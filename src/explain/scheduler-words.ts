@@ -30,7 +30,9 @@ export const refused = {
   /** By a volume that is bound; before Kubernetes 1.35 it had other words. */
   elsewhere:
     /didn't match PersistentVolume's node affinity|had volume node affinity conflict|had no available volume zone/,
-  usedByOne: /ReadWriteOncePod access mode already in-use by another pod/,
+  /** Kubernetes 1.32 has other words. */
+  usedByOne:
+    /ReadWriteOncePod access mode already in-use by another pod|has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod/,
   foreignClaim: /PVC \S+ was not created for pod \S+ \(pod is not owner\)/,
 } as const;
 

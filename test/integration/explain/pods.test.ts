@@ -171,6 +171,23 @@ describe('a Pod that the scheduler refuses', () => {
     }
   });
 
+  for (const words of [
+    'node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode',
+    'node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod',
+  ]) {
+    test(`waits for the one Pod that may use the claim: ${words.slice(0, 20)}`, async () => {
+      await using rig = await ExplainRig.start();
+      rig.addVolume('v', {}, 'Bound');
+      rig.addClaim({ volumeName: 'v', accessModes: ['ReadWriteOncePod'] }, { phase: 'Bound' });
+      rig.addPod('q', { spec: { nodeName: 'n1' }, status: { phase: 'Running' } });
+      rig.addPod('p', { status: refused(`0/1 nodes are available: 1 ${words}.`) });
+      assert.match(
+        (await rig.explain()).message,
+        /cannot be scheduled: the claim has access mode ReadWriteOncePod, and Pod q on node n1 uses it\.$/,
+      );
+    });
+  }
+
   test('is not refused for a claim that several Pods may use, whatever holds another of its claims', async () => {
     await using rig = await ExplainRig.start();
     addBound(rig);

@@ -11,6 +11,7 @@ import { explainVolume } from '../../../src/explain/explain-volume.ts';
 import type { Explanation } from '../../../src/explain/explanation.ts';
 import { connect } from '../../../src/kube/client/connect.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
+import { serves } from '../admin.ts';
 import { readerKubeconfig, readerName, whyHere } from '../why-command.ts';
 import {
   referenceGrantKind,
@@ -74,6 +75,11 @@ export class ClusterOfRows implements AsyncDisposable {
       rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }],
     });
     return rows;
+  }
+
+  hasAttributesClasses(): Promise<boolean> {
+    const kind = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
+    return serves(this.#scene.admin, kind);
   }
 
   /** A namespace with the world of one row. */

@@ -136,6 +136,8 @@ interface Situation {
   recorded?: (world: World) => Promise<unknown>;
   /** Further steps on a cluster, such as to wait for a state and go on; or why the row cannot be made there. */
   cluster?: ((world: World) => Promise<unknown>) | { not: string };
+  /** What some versions of Kubernetes do not serve: the row is skipped there. */
+  needs?: 'attributes classes';
   /** As for `why`, without a namespace: `c` (default), or `pv/NAME`. */
   object?: string | ((world: World) => string);
   /** Somebody asks that much later, in milliseconds. */

@@ -303,6 +303,7 @@ export const sources: readonly Row[] = [
   },
   {
     title: 'an attributes class that does not exist, and one of almost its name',
+    needs: 'attributes classes',
     async arrange(world) {
       const parameters = { tier: 'gold' };
       await world.add('attributesClass', {
@@ -323,6 +324,7 @@ export const sources: readonly Row[] = [
   },
   {
     title: 'an attributes class that the driver of a bound claim refuses',
+    needs: 'attributes classes',
     async arrange(world) {
       await world.addClass();
       await world.addClaim();
