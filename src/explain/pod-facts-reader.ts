@@ -34,7 +34,7 @@ import { isAboutVolumes, isForOne, needsNodes, refusalOf, refused, refusedPod } 
 export interface PodFacts {
   /** Those that have not started; of a claim that is being deleted, those with a node. */
   pods?: Reading<Pod[]> | undefined;
-  /** The nodes of Pods that are being deleted, by name. */
+  /** The nodes of Pods that are being deleted, and that of one that does not start, by name. */
   podNodes?: ReadonlyMap<string, Reading<ClusterNode>> | undefined;
   /** The other claims of a Pod that the scheduler refuses for its volumes. */
   siblings?: readonly { name: string; reading: Reading<PersistentVolumeClaim> }[] | undefined;
@@ -256,12 +256,13 @@ async function readPlaced(pod: Pod, claim: PersistentVolumeClaim, reader: Cluste
     const [elsewhere, volume] = await Promise.all([readElsewhere(pod, claim, reader), readVolume(claim, reader)]);
     return { hanging: { pod, events: about, elsewhere }, volume };
   }
-  if (blocked !== undefined) return { hanging: { pod, events: about } };
-  const volume = await readVolume(claim, reader);
+  const [volume, podNodes] = await Promise.all([readVolume(claim, reader), readNodesOf([pod], reader)]);
   const { driver, volumeHandle } = found(volume)?.spec.csi ?? {};
-  if (driver === undefined || volumeHandle === undefined) return { hanging: { pod, events: about }, volume };
+  if (blocked !== undefined || driver === undefined || volumeHandle === undefined)
+    return { hanging: { pod, events: about }, volume, podNodes };
   const name = attachmentName({ driver, volumeHandle, node: pod.spec?.nodeName ?? '' });
-  return { hanging: { pod, events: about, attachment: await reader.get<Attachment>(attachments, { name }) }, volume };
+  const attachment = await reader.get<Attachment>(attachments, { name });
+  return { hanging: { pod, events: about, attachment }, volume, podNodes };
 }
 
 /** How kube-controller-manager begins to say that a volume is attached to another node. */

@@ -96,10 +96,15 @@ function holdByAttacher(attachment: Attachment, { node, then, unneededMs, nowMs 
   const held = { kind: 'volumeattachment', name, finalizers } as const;
   const error = detachError(attachment);
   if (error !== '') {
+    const value = found(node);
+    const isDown = value !== undefined && !isReady(value);
+    const machine = isDown
+      ? ` Node ${spec?.nodeName ?? ''} is not ready: start it again, or shut the machine off, which ends its use of the volume.`
+      : '';
     return {
       isLate: sinceMs > usualMs,
-      why: `Detaching it has failed for ${durationText(sinceMs)}, and is tried again. Last error: ${error}`,
-      cure: `See the log of the driver ${attacher}.${own === '' ? '' : ` ${removal(held, own, then)}`}`,
+      why: `Detaching it has failed for ${durationText(sinceMs)}, and is tried again. Last error: ${error.replace(/\.$/, '')}`,
+      cure: `See the log of the driver ${attacher}.${machine}${own === '' ? '' : ` ${removal(held, own, then)}`}`,
     };
   }
   const isGone = node?.kind === 'missing';

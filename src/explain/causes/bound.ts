@@ -7,7 +7,7 @@ import { claimsOf, type ClusterNode, isBlockedBy, type Pod } from '../cluster-ob
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { attacherPrefix, finalizerRemoval } from '../known-finalizers.ts';
-import { barrierOf, fitsOne, isForNode, maxNamed, termsOf, termText, valuesOn } from '../node-labels.ts';
+import { barrierOf, fitsOne, isForNode, isReady, maxNamed, termsOf, termText, valuesOn } from '../node-labels.ts';
 import { type HangingPod, multiAttach } from '../pod-facts-reader.ts';
 import { type Recorded, recordedOf } from '../provisioning-events.ts';
 import {
@@ -25,7 +25,7 @@ import { checkAttributesModified, checkSourceDropped } from './attributes-class.
 import { checkBound } from './claim.ts';
 import { checkExpansion } from './expansion.ts';
 import { attacherCure, nodeErrorCure } from './node-error.ts';
-import { creatorOf, deleteCommand, wayToEnd } from './holding-pods.ts';
+import { creatorOf, deadNodeCure, deleteCommand, notReadyText, wayToEnd } from './holding-pods.ts';
 import { isOutdated, waitsForScheduler } from './pod.ts';
 
 interface Hint {
@@ -249,6 +249,13 @@ type Terms = ReturnType<typeof termsOf>;
 /** It has a node, and its volume is not there. */
 function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined {
   const { claim, hanging, nowMs, podNodes } = facts;
+  const own = found(podNodes?.get(node));
+  if (own !== undefined && !isReady(own)) {
+    return {
+      text: `cannot start: its node ${node} is ${notReadyText(own)}, so that nothing starts there.`,
+      cure: deadNodeCure(node),
+    };
+  }
   const { volumeName = '' } = claim.spec;
   const all = found(hanging?.events) ?? [];
   const about = all.filter(
@@ -320,8 +327,10 @@ function elsewhereHint(
 
 /** Failures of another volume before they count. */
 const minMisses = 3;
-/** What a kubelet records of a Pod once all its volumes are mounted. */
-const beyondVolumes = new Set(['Pulling', 'Pulled', 'Created', 'Started']);
+const sandboxReason = 'FailedCreatePodSandBox';
+/** What a kubelet records of a Pod once it has its sandbox, for which all its volumes must be mounted. */
+const beyondSandbox = new Set(['Pulling', 'Pulled', 'Created', 'Started']);
+const beyondVolumes = new Set([...beyondSandbox, sandboxReason]);
 /** Reasons for which a container is created a moment later. */
 const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
 
@@ -334,8 +343,15 @@ function otherHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   );
   const { namespace = '', name } = pod.metadata;
   const look = `kubectl describe pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`;
+  const [mine] = claimsOf(pod).filter((each) => each.name === claim.metadata.name);
   if (waits !== undefined) {
     const { reason = '', message = '' } = waits.state?.waiting ?? {};
+    if (mine !== undefined && /subpath/i.test(message) && message.includes(`volumeMount "${mine.volume}"`)) {
+      return {
+        text: `does not start on node ${node}: the volume is mounted, and its container ${waits.name} cannot use a directory of it (${reason}: ${message}).`,
+        cure: `Create the directory (subPath of the container) in the volume, or let root of node ${node} write there: with root_squash or a read-only export it may not. The log of its kubelet has the error`,
+      };
+    }
     return {
       text: `does not start on node ${node}, for a reason other than this claim: its container ${waits.name} waits (${reason}${message === '' ? '' : `: ${message}`}).`,
       cure:
@@ -345,6 +361,14 @@ function otherHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
     };
   }
   const all = found(hanging?.events) ?? [];
+  const sandbox = recordedOf(all.filter(({ reason }) => reason === sandboxReason));
+  const created = recordedOf(all.filter(({ reason = '' }) => beyondSandbox.has(reason)));
+  if (sandbox !== undefined && sandbox.atMs > (created?.atMs ?? 0) && nowMs - sandbox.atMs <= repeatedWithinMs) {
+    return {
+      text: `does not start on node ${node}, for a reason other than this claim: the kubelet cannot create its sandbox. Last error, ${durationText(nowMs - sandbox.atMs)} ago: ${sandbox.text}`,
+      cure: `Usually that is the network plugin (CNI) of the node: do what the error says, and see its Pod on node ${node}`,
+    };
+  }
   const own = `"${claim.spec.volumeName ?? ''}"`;
   const mounts = recordedOf(
     all.filter(({ reason, message = '' }) => reason === 'FailedMount' && !message.includes(own)),
@@ -370,6 +394,9 @@ function otherHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   };
 }
 
+/** What a kubelet says of volumes where it has just waited. */
+const noErrors = /^(?:timed out waiting for the condition|context (?:deadline exceeded|canceled))$/;
+
 /** The volumes of the Pod that a kubelet waits for, by their names in the Pod. */
 function unmountedIn(text: string): string[] {
   const [, names = ''] = /^Unable to attach or mount volumes: unmounted volumes=\[([^\]]*)\]/.exec(text) ?? [];
@@ -378,6 +405,13 @@ function unmountedIn(text: string): string[] {
 
 /** The kubelet names the volume among those that it waits for, and nobody says why. */
 function unmountedHint(node: string, { atMs, text }: Recorded, { volume, hanging, nowMs }: ClaimFacts): Hint {
+  const [, error = ''] = /failed to process volumes=\[[^\]]*\]: (.+)$/s.exec(text) ?? [];
+  if (error !== '' && !noErrors.test(error)) {
+    return {
+      text: `cannot start on node ${node}: its kubelet cannot use the volume. Last error, ${durationText(nowMs - atMs)} ago: ${error}`,
+      cure: nodeErrorCure(error, { node, isAttach: false, volume: found(volume) }),
+    };
+  }
   const isAttached = found(hanging?.attachment)?.status?.attached === true;
   const isCsi = found(volume)?.spec.csi !== undefined;
   return {

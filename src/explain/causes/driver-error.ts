@@ -48,6 +48,8 @@ const permissionWords = [
   'AuthorizationFailed',
   'not authorized',
   'operation not permitted',
+  'NoPermission',
+  'permission to perform this operation was denied',
   'Error 403',
   String.raw`\bforbidden\b`,
 ];

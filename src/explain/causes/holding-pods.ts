@@ -106,8 +106,7 @@ export function wayToEnd(
 /** Nobody there confirms the end of a Pod: its containers may still run. */
 function onDeadNode(node: ClusterNode, { since }: { since: string }): ReturnType<typeof wayToEnd> {
   const { name } = node.metadata;
-  const condition = node.status?.conditions?.find(({ type }) => type === 'Ready');
-  const text = `is Terminating${since}, and its node ${name} is not ready (Ready is ${condition?.status ?? 'unknown'} since ${condition?.lastTransitionTime ?? 'its start'}), so that nobody confirms its end`;
+  const text = `is Terminating${since}, and its node ${name} is ${notReadyText(node)}, so that nobody confirms its end`;
   if (node.spec?.taints?.some(({ key }) => key === outOfService) === true) {
     return {
       state: 'waiting',
@@ -118,8 +117,19 @@ function onDeadNode(node: ClusterNode, { since }: { since: string }): ReturnType
   return {
     state: 'stuck',
     text,
-    cure: `Start the node again. If it is switched off for good, say so, or delete the node: kubectl taint nodes ${name} ${outOfService}=nodeshutdown:NoExecute`,
+    cure: deadNodeCure(name),
   };
+}
+
+/** Of a node that is not ready. */
+export function notReadyText({ status }: ClusterNode): string {
+  const condition = status?.conditions?.find(({ type }) => type === 'Ready');
+  return `not ready (Ready is ${condition?.status ?? 'unknown'} since ${condition?.lastTransitionTime ?? 'its start'})`;
+}
+
+/** kube-controller-manager then deletes its Pods, and detaches their volumes. */
+export function deadNodeCure(name: string): string {
+  return `Start the node again. If it is switched off for good, say so, or delete the node: kubectl taint nodes ${name} ${outOfService}=nodeshutdown:NoExecute`;
 }
 
 export function hasEnded({ status }: Pod): boolean {

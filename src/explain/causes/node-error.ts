@@ -24,6 +24,16 @@ export const attacherCure =
 
 /** The first that fits decides. */
 const cures: readonly NodeErrorCure[] = [
+  {
+    pattern: /has volumeMode Block, but is specified in volumeMounts/,
+    cure: () =>
+      'The claim is a block device (volumeMode Block): name it in volumeDevices of the container, with a devicePath, instead of volumeMounts; or use a claim of volumeMode Filesystem',
+  },
+  {
+    pattern: /has volumeMode Filesystem, but is specified in volumeDevices/,
+    cure: () =>
+      'The claim is a file system (volumeMode Filesystem): name it in volumeMounts of the container, with a mountPath, instead of volumeDevices; or use a claim of volumeMode Block',
+  },
   { pattern: /timed out waiting for external-attacher/, cure: () => attacherCure },
   {
     pattern: /does not contain driver |not found in the list of registered CSI drivers/,
@@ -37,9 +47,16 @@ const cures: readonly NodeErrorCure[] = [
       `Node ${node} has as many volumes attached as its machine allows: move the Pod to another node, or detach a volume there. The scheduler respects the limit only if the driver reports it (allocatable.count in the CSINode of the node)`,
   },
   {
-    pattern: /ZoneMismatch|(?:different|wrong|another|same) (?:availability )?zone|zone .*(?:mismatch|does not match)/i,
+    pattern:
+      /ZoneMismatch|(?:different|wrong|another|same) (?:availability )?zone|zone .*(?:mismatch|does not match)|not in (?:availability )?zone/i,
     cure: ({ node, volume }) =>
       `The volume is in another zone than node ${node}: have the Pod run in that of the volume${hasAffinity(volume) ? '' : '. Its PersistentVolume has no nodeAffinity, so the scheduler cannot know: add spec.nodeAffinity for that zone, which is allowed while there is none: kubectl edit pv ' + (volume?.metadata.name ?? '')}`,
+  },
+  {
+    pattern:
+      /(?:cannot be used by|not (?:supported|compatible) (?:by|for|with)) .*(?:machine|instance|VM) (?:type|size|family)/i,
+    cure: ({ node }) =>
+      `The machine of node ${node} does not take this type of disk: have the Pod run on nodes of another machine type (nodeSelector), or copy the data to a volume of a class with a type that the machine takes`,
   },
   {
     pattern:
@@ -71,6 +88,11 @@ const cures: readonly NodeErrorCure[] = [
       `The file system is damaged. First stop the Pod, and take a snapshot or copy of the volume; then repair it, such as with fsck on node ${node}`,
   },
   {
+    pattern: /while expanding volume|NodeExpand\w* failed|resize2fs|xfs_growfs/i,
+    cure: ({ node }) =>
+      `The volume is larger already, and its file system on node ${node} cannot be expanded to that: usually it has errors, which the kernel log of the node shows (dmesg). Take a snapshot or copy, end the Pods that use the volume, and check the file system while it is not mounted`,
+  },
+  {
     pattern: /transport endpoint is not connected/i,
     cure: ({ node }) =>
       `The process that serves this mount on node ${node} (FUSE) has ended: see why, such as for lack of memory, in the mount Pod of the driver or its node plugin there. Then delete the Pod that uses the volume, so that it is mounted anew`,
@@ -98,6 +120,23 @@ const cures: readonly NodeErrorCure[] = [
       `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils or open-iscsi: install it there`,
   },
   {
+    pattern:
+      /(?:incorrect|invalid|unknown|unrecognized) mount option|mount option\S* .*(?:incorrect|invalid|not supported)/i,
+    cure: ({ volume }) => {
+      const { mountOptions = [] } = (volume?.spec ?? {}) as { mountOptions?: string[] };
+      const own =
+        mountOptions.length === 0
+          ? 'mountOptions of the PersistentVolume'
+          : `mountOptions of the PersistentVolume, which are ${mountOptions.join(',')}`;
+      return `The mount program of the node does not accept an option: correct the ${own}, and for new volumes those of the class (delete it and create it again)`;
+    },
+  },
+  {
+    pattern: /failed to resolve|could not resolve|name or service not known|name resolution|no such host/i,
+    cure: ({ node }) =>
+      `Node ${node} does not find the address of the storage by its name: check that the name is right, and the DNS of the node; of a cloud's file storage, such as EFS, also that it has a mount target in the network and zone of the node`,
+  },
+  {
     pattern: /mount\.nfs.*access denied/is,
     cure: ({ node }) =>
       `The NFS server does not export that path to node ${node}: have it permit the address of the node`,
@@ -119,7 +158,7 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|Unauthenticated/i,
+      /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|NoPermission|Unauthenticated/i,
     byWords: true,
     cure: ({ volume }) =>
       `The storage rejects the account that mounts the volume, or denies it a permission: correct its credentials or permissions${secretText(volume)}`,

@@ -361,6 +361,11 @@ export const noCapacity = defineCause({
       log: true,
     },
     {
+      pattern: /code = ResourceExhausted .*(?:not enough|insufficient|too few) (?:\S+ ){0,2}(?:nodes|pools)\b/is,
+      cure: 'Too few nodes or pools of the storage can take a replica each: see that all are online and which have room, or lower the number of replicas in the class (delete it and create it again)',
+      log: true,
+    },
+    {
       pattern: /code = ResourceExhausted /,
       cure: 'Free storage, request less, or use a class with enough capacity; if the message names a pool or a volume group, check that the class names the right one',
     },

@@ -95,6 +95,83 @@ describe('a Pod on a node whose claim is bound', () => {
     }
   });
 
+  test('cannot start on a node that is not ready, whatever was recorded before', async () => {
+    for (const [status, text] of [
+      [
+        'Unknown',
+        /cannot start: its node n1 is not ready \(Ready is Unknown since 2\S+\), so that nothing starts there\.$/,
+      ],
+      ['True', /its volume cannot be attached\. Last error/],
+    ] as const) {
+      const { message, cure } = await explained((rig) => {
+        const lastTransitionTime = new Date(Date.now() - 2 * minute).toISOString();
+        rig.add('nodes', {
+          metadata: { name: 'n1' },
+          status: { conditions: [{ type: 'Ready', status, lastTransitionTime }] },
+        });
+        rig.addEvent(rig.pod('p'), 'FailedAttachVolume', refusedToAttach, { ...attach, msAgo: minute });
+      });
+      assert.match(message, text);
+      if (status === 'Unknown') assert.match(cure, /^Start the node again\. .*: kubectl taint nodes n1 /);
+    }
+  });
+
+  test('cannot use a volume in a way that is not its own, in words that a kubelet puts after the names', async () => {
+    for (const [words, message, cure] of [
+      [
+        'volume data has volumeMode Block, but is specified in volumeMounts',
+        /cannot start on node n1: its kubelet cannot use the volume\. Last error, .*: volume data has volumeMode Block/,
+        /^The claim is a block device \(volumeMode Block\): name it in volumeDevices/,
+      ],
+      [
+        'volume data has volumeMode Filesystem, but is specified in volumeDevices',
+        /its kubelet cannot use the volume/,
+        /^The claim is a file system .*: name it in volumeMounts/,
+      ],
+      ['timed out waiting for the condition', /and no event names an error/, /node plugin on node n1/],
+      ['context deadline exceeded', /and no event names an error/, /node plugin on node n1/],
+    ] as const) {
+      const text = `Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${words}`;
+      const found = await explained((rig) =>
+        rig.addEvent(rig.pod('p'), 'FailedMount', text, { ...kubelet, msAgo: minute, count: 4 }),
+      );
+      assert.match(found.message, message);
+      assert.match(found.cure, cure);
+    }
+  });
+
+  test('has its volume mounted where a directory of it cannot be created, or where the sandbox fails', async () => {
+    const waiting = {
+      reason: 'CreateContainerConfigError',
+      message: 'failed to create subPath directory for volumeMount "data" of container "main"',
+    };
+    const statuses = { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting } }] };
+    const spec = { nodeName: 'n1' };
+    const directory = await explained((rig) => rig.addPod('a', { spec, status: statuses }));
+    assert.match(
+      directory.message,
+      /the volume is mounted, and its container main cannot use a directory of it \(Create/,
+    );
+    assert.match(
+      directory.cure,
+      /^Create the directory \(subPath of the container\) in the volume, or let root of node n1/,
+    );
+
+    const failed = (rig: ExplainRig): void =>
+      rig.addEvent(rig.pod('p'), 'FailedCreatePodSandBox', 'failed to assign an IP address to container', kubelet);
+    const sandbox = await explained(failed);
+    assert.match(
+      sandbox.message,
+      /a reason other than this claim: the kubelet cannot create its sandbox\. .* IP address/,
+    );
+    assert.match(sandbox.cure, /^Usually that is the network plugin \(CNI\) of the node/);
+    const over = await explained((rig) => {
+      rig.addEvent(rig.pod('p'), 'FailedCreatePodSandBox', 'no address', { ...kubelet, msAgo: minute });
+      rig.addEvent(rig.pod('p'), 'Pulling', 'Pulling image "none"', kubelet);
+    });
+    assert.equal(over.message, plain);
+  });
+
   test('is not known to start where the events may not be read', async () => {
     const { steps, message } = await explained(() => undefined, { forbid: ['list', 'events'] });
     assert.equal(message, plain);

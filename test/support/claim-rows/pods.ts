@@ -989,6 +989,65 @@ const starting: readonly Row[] = [
       /^See the log of the driver's node plugin on node \S+node, and whether the volume is attached: kubectl get volumeattachments$/,
   },
   {
+    title: 'a bound claim that is a block device, and is named among the file systems of a container',
+    async arrange(world) {
+      const { message, ...event } = waitsFor('data');
+      const words =
+        'failed to process volumes=[data]: volume data has volumeMode Block, but is specified in volumeMounts';
+      await startWith(world, { ...event, message: message.replace(/failed to process volumes=.*$/, words) });
+    },
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot start on node \S+node: its kubelet cannot use the volume\. Last error, \d+ s ago: volume data has volumeMode Block/,
+    advises: /^The claim is a block device \(volumeMode Block\): name it in volumeDevices of the container/,
+  },
+  {
+    title: 'a bound claim whose Pod is on a node that is not ready',
+    async arrange(world) {
+      await startWith(world, waitsFor('data'));
+      await world.patch({ kind: 'node', name: world.name('node') }, notReady);
+    },
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot start: its node \S+node is not ready \(Ready is Unknown since \S+\), so that nothing starts there\.$/,
+    advises: /^Start the node again\. .*: kubectl taint nodes \S+ /,
+  },
+  {
+    title: 'a bound claim in whose volume the kubelet cannot create a directory',
+    async arrange(world) {
+      await startWith(world, { reason: 'Scheduled', message: 'assigned', component: 'default-scheduler' });
+      const waiting = {
+        reason: 'CreateContainerConfigError',
+        message: 'failed to create subPath directory for volumeMount "data" of container "main"',
+      };
+      const status = { name: 'main', state: { waiting }, ready: false, restartCount: 0, image: 'none', imageID: '' };
+      await world.patch(pod, { status: { containerStatuses: [status] } });
+    },
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /the volume is mounted, and its container main cannot use a directory of it \(CreateContainerConfigError: /,
+    advises:
+      /^Create the directory \(subPath of the container\) in the volume, or let root of node \S+node write there/,
+  },
+  {
+    title: 'a bound claim whose Pod gets no sandbox',
+    arrange: (world) =>
+      startWith(world, {
+        reason: 'FailedCreatePodSandBox',
+        message: 'Failed to create pod sandbox: plugin type="aws-cni" failed (add): failed to assign an IP address',
+        component: 'kubelet',
+      }),
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /for a reason other than this claim: the kubelet cannot create its sandbox\. Last error, \d+ s ago: .*IP address$/,
+    advises:
+      /^Usually that is the network plugin \(CNI\) of the node: do what the error says, and see its Pod on node \S+node$/,
+  },
+  {
     title: 'a bound claim whose Pod lacks a ConfigMap, which the kubelet reports less often than the volumes',
     async arrange(world) {
       await startWith(world, { reason: 'FailedMount', message: missing, component: 'kubelet', msAgo: 30_000 });

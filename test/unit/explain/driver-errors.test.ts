@@ -100,6 +100,24 @@ describe('an error with a code for everything', () => {
       /lacks a permission/,
     ],
     [
+      'a permission in vSphere',
+      error('Internal', 'failed to create volume. Error: ServerFaultCode: NoPermission'),
+      'driver-error',
+      /lacks a permission/,
+    ],
+    [
+      'too few nodes for the replicas',
+      error('ResourceExhausted', 'failed to enqueue: Not enough available nodes. Replica count: 3'),
+      'no-capacity',
+      /^Too few nodes or pools of the storage can take a replica each/,
+    ],
+    [
+      'too few pools for the replicas',
+      error('ResourceExhausted', 'Not enough suitable pools available, 0/3'),
+      'no-capacity',
+      /^Too few nodes or pools/,
+    ],
+    [
       'a permission that is named',
       error(
         'Internal',

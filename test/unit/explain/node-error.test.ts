@@ -7,7 +7,7 @@ import { schedulingCure } from '../../../src/explain/scheduler-words.ts';
 import type { PersistentVolume } from '../../../src/provision/objects.ts';
 
 const csi = { driver: 'd.example.com', volumeHandle: 'v', nodeStageSecretRef: { namespace: 'ns1', name: 'creds' } };
-const volume = { metadata: { name: 'v' }, spec: { csi } } as PersistentVolume;
+const volume = { metadata: { name: 'v' }, spec: { csi, mountOptions: ['nfsvers=4.1', 'nolocks'] } } as PersistentVolume;
 
 describe('what to do about a volume that cannot be attached or mounted', () => {
   for (const [what, error, cure] of [
@@ -67,6 +67,32 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       'resize2fs: Permission denied to resize filesystem\nThere are errors in the filesystem, so online resizing is not allowed',
       /^The file system is damaged\. First stop the Pod/,
     ],
+    [
+      'a file system that cannot be expanded, of which no more is said',
+      'MountVolume.Setup failed while expanding volume for volume "v" : resize2fs: Permission denied to resize filesystem',
+      /^The volume is larger already, and its file system on node n1 cannot be expanded/,
+    ],
+    [
+      'a zone that only the error names',
+      "disk(/subscriptions/s/disks/d) cannot be attached to the VM because it is not in zone '2'",
+      /no nodeAffinity, so the scheduler cannot know/,
+    ],
+    [
+      'a machine that does not take the type of disk',
+      'googleapi: Error 400: pd-balanced disk type cannot be used by n4-standard-4 machine type., badRequest',
+      /^The machine of node n1 does not take this type of disk/,
+    ],
+    [
+      'an option that the mount program does not know',
+      'mount.nfs: an incorrect mount option was specified',
+      /^The mount program of the node does not accept an option: correct the mountOptions of the PersistentVolume, which are nfsvers=4\.1,nolocks/,
+    ],
+    [
+      'a name that is not found',
+      'Failed to resolve "fs-1.efs.eu-west-1.amazonaws.com" - check that your file system ID is correct',
+      /^Node n1 does not find the address of the storage by its name: .*mount target/,
+    ],
+    ['a right in vSphere', 'ServerFaultCode: NoPermission', /rejects the account .* \(Secret ns1\/creds\)$/],
     [
       'a group that the kubelet may not change',
       'applyFSGroup failed for vol v: open /m/raft: permission denied',
