@@ -14,7 +14,7 @@ import { type ScriptedReply, type ScriptedRequest, ScriptedServer } from '../../
 const collection = '/apis/coordination.k8s.io/v1/namespaces/ns/leases';
 
 export class LeaseServer implements AsyncDisposable {
-  readonly clock = new ManualClock();
+  readonly clock = new ManualClock({ awaitsResponses: false });
   readonly server: ScriptedServer;
   readonly #watches = new Set<ScriptedReply>();
   readonly #cutOff = new Set<string>();

@@ -88,7 +88,7 @@ export class Rig implements AsyncDisposable {
   }
 
   static async start(options: { rateLimit?: (clock: ManualClock) => TokenBucket } = {}): Promise<Rig> {
-    const clock = new ManualClock();
+    const clock = new ManualClock({ awaitsResponses: false });
     const server = await ScriptedServer.start({ now: () => clock.monotonicMs() });
     server.always(comparisons, (reply) => reply.json(200, listOf([], Number.MAX_SAFE_INTEGER)));
     return new Rig(server, clock, options.rateLimit?.(clock));

@@ -17,6 +17,8 @@ export interface ManualClockOptions {
    * promises is at work.
    */
   turns?: number;
+  /** Whether time stands still while a response may arrive at any moment. Default true; false where the server responds by this clock. */
+  awaitsResponses?: boolean;
 }
 
 /** A request that takes longer than this, in milliseconds of real time, is held back on purpose. */
@@ -48,12 +50,14 @@ export class ManualClock implements Clock {
   readonly #timers = new Set<Entry>();
   readonly #startWallMs: number;
   readonly #turns: number;
+  readonly #awaitsResponses: boolean;
   #nowMs = 0;
   #order = 0;
 
   constructor(options: ManualClockOptions = {}) {
     this.#startWallMs = options.wallMs ?? Date.UTC(2026, 0, 1);
     this.#turns = options.turns ?? 20;
+    this.#awaitsResponses = options.awaitsResponses ?? true;
   }
 
   wallMs(): number {
@@ -153,7 +157,7 @@ export class ManualClock implements Clock {
   /** Lets promises and loopback connections come to rest while time stands still. */
   async settle(): Promise<void> {
     do for (let turn = 0; turn < this.#turns; turn++) await nextTurn();
-    while (isResponseDue());
+    while (this.#awaitsResponses && isResponseDue());
   }
 
   async #fire(entry: Entry): Promise<void> {
