@@ -24,8 +24,8 @@ import { showing, terminalProgress } from './terminal-progress.ts';
 const root = path.join(import.meta.dirname, '..');
 const support = (name: string): string => path.join(root, 'test/support', name);
 
-/** Three for each core: while one waits, for instance for a timer, another one runs. */
-const concurrency = Math.min(3 * availableParallelism(), 12);
+/** Four for each core: while one waits, for instance for a timer, another one runs. */
+const concurrency = Math.min(4 * availableParallelism(), 12);
 
 const { values: flags, positionals: paths } = parseArgs({
   allowPositionals: true,
