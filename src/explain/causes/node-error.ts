@@ -102,7 +102,7 @@ const cures: readonly NodeErrorCure[] = [
     cure: ({ node }) =>
       `The server no longer has the directory that node ${node} has mounted, as after it was removed or exported anew: see that it is there, and delete the Pods of the node that use the volume, so that it is mounted anew`,
   },
-  { pattern: /x509: |certificate/i, cure: ({ node }) => certificateCure(`node ${node}`) },
+  { pattern: /x509: |certificate/i, cure: (where) => certificateCure(whoCalls(where)) },
   {
     pattern: /wrong fs type|bad superblock|unknown filesystem type|duplicate UUID/i,
     cure: () =>
@@ -133,8 +133,10 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern: /failed to resolve|could not resolve|name or service not known|name resolution|no such host/i,
-    cure: ({ node }) =>
-      `Node ${node} does not find the address of the storage by its name: check that the name is right, and the DNS of the node; of a cloud's file storage, such as EFS, also that it has a mount target in the network and zone of the node`,
+    cure: (where) =>
+      where.isAttach
+        ? "The driver's controller does not find the address of the storage by its name: check that the name is right, and the DNS of its Pod"
+        : `Node ${where.node} does not find the address of the storage by its name: check that the name is right, and the DNS of the node; of a cloud's file storage, such as EFS, also that it has a mount target in the network and zone of the node`,
   },
   {
     pattern: /mount\.nfs.*access denied/is,
@@ -175,8 +177,8 @@ const cures: readonly NodeErrorCure[] = [
       'is',
     ),
     byWords: true,
-    cure: ({ node }) =>
-      `Node ${node} does not reach the storage: check the address, DNS, network policies and firewalls`,
+    cure: (where) =>
+      `${whoCalls(where)} does not reach the storage: check the address, DNS, network policies and firewalls`,
   },
   {
     pattern: /operation .*already exists|code = Aborted/i,
@@ -187,6 +189,11 @@ const cures: readonly NodeErrorCure[] = [
       ),
   },
 ];
+
+/** Volumes are attached by the controller of a driver, and mounted on the node. */
+function whoCalls({ node, isAttach }: NodeError): string {
+  return isAttach ? "the driver's controller" : `node ${node}`;
+}
 
 /** What to do, with whose log says more. @param error - as an event or a VolumeAttachment has it. */
 export function nodeErrorCure(error: string, where: NodeError): string {

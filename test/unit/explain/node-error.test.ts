@@ -167,6 +167,15 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
 
   test('names the log of who has tried: the attacher, or the kubelet for a volume of no driver', () => {
     assert.match(nodeErrorCure('on fire', { node: 'n1', isAttach: true, volume }), /csi-attacher/);
+    for (const error of [
+      'dial tcp 10.0.0.1:443: i/o timeout',
+      'lookup api.example.com: no such host',
+      'x509: unknown',
+    ]) {
+      const cure = nodeErrorCure(error, { node: 'n1', isAttach: true, volume });
+      assert.match(cure, /the driver's controller/i);
+      assert.doesNotMatch(cure, /n1/);
+    }
     const nfs = { metadata: { name: 'v' }, spec: {} } as PersistentVolume;
     assert.match(nodeErrorCure('on fire', { node: 'n1', isAttach: false, volume: nfs }), /the kubelet on node n1/);
   });
