@@ -25,7 +25,7 @@ import { checkAttributesModified, checkSourceDropped } from './attributes-class.
 import { checkBound } from './claim.ts';
 import { checkExpansion } from './expansion.ts';
 import { attacherCure, nodeErrorCure } from './node-error.ts';
-import { creatorOf, deadNodeCure, deleteCommand, notReadyText, wayToEnd } from './holding-pods.ts';
+import { creatorOf, deleteCommand, notReadyCure, notReadyText, wayToEnd } from './holding-pods.ts';
 import { isOutdated, waitsForScheduler } from './pod.ts';
 
 interface Hint {
@@ -253,7 +253,7 @@ function startHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   if (own !== undefined && !isReady(own)) {
     return {
       text: `cannot start: its node ${node} is ${notReadyText(own)}, so that nothing starts there.`,
-      cure: deadNodeCure(node),
+      cure: notReadyCure(own),
     };
   }
   const { volumeName = '' } = claim.spec;
@@ -343,9 +343,9 @@ function otherHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
   );
   const { namespace = '', name } = pod.metadata;
   const look = `kubectl describe pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`;
-  const [mine] = claimsOf(pod).filter((each) => each.name === claim.metadata.name);
   if (waits !== undefined) {
     const { reason = '', message = '' } = waits.state?.waiting ?? {};
+    const mine = claimsOf(pod).find((each) => each.name === claim.metadata.name);
     if (mine !== undefined && /subpath/i.test(message) && message.includes(`volumeMount "${mine.volume}"`)) {
       return {
         text: `does not start on node ${node}: the volume is mounted, and its container ${waits.name} cannot use a directory of it (${reason}: ${message}).`,

@@ -117,18 +117,23 @@ function onDeadNode(node: ClusterNode, { since }: { since: string }): ReturnType
   return {
     state: 'stuck',
     text,
-    cure: deadNodeCure(name),
+    cure: notReadyCure(node),
   };
 }
 
-/** Of a node that is not ready. */
-export function notReadyText({ status }: ClusterNode): string {
-  const condition = status?.conditions?.find(({ type }) => type === 'Ready');
+function readyOf({ status }: ClusterNode): { status: string; lastTransitionTime?: string } | undefined {
+  return status?.conditions?.find(({ type }) => type === 'Ready');
+}
+
+export function notReadyText(node: ClusterNode): string {
+  const condition = readyOf(node);
   return `not ready (Ready is ${condition?.status ?? 'unknown'} since ${condition?.lastTransitionTime ?? 'its start'})`;
 }
 
-/** kube-controller-manager then deletes its Pods, and detaches their volumes. */
-export function deadNodeCure(name: string): string {
+/** Where the kubelet itself says that it is not ready, the machine runs: it must not be declared dead, as its volumes would be detached. */
+export function notReadyCure(node: ClusterNode): string {
+  const { name } = node.metadata;
+  if (readyOf(node)?.status === 'False') return `See why its kubelet is not ready: kubectl describe node ${name}`;
   return `Start the node again. If it is switched off for good, say so, or delete the node: kubectl taint nodes ${name} ${outOfService}=nodeshutdown:NoExecute`;
 }
 

@@ -116,6 +116,17 @@ describe('a Pod on a node whose claim is bound', () => {
     }
   });
 
+  test('is not said to be on a dead machine where the kubelet itself reports that it is not ready', async () => {
+    const { message, cure } = await explained((rig) =>
+      rig.add('nodes', {
+        metadata: { name: 'n1' },
+        status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' }] },
+      }),
+    );
+    assert.match(message, /not ready \(Ready is False since 2026/);
+    assert.equal(cure, 'See why its kubelet is not ready: kubectl describe node n1');
+  });
+
   test('cannot use a volume in a way that is not its own, in words that a kubelet puts after the names', async () => {
     for (const [words, message, cure] of [
       [
