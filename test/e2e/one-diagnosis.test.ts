@@ -12,7 +12,7 @@ import type { CoreV1Event, KubernetesObject, V1PersistentVolumeClaimSpec } from 
 import type { Cause } from '../../src/explain/causes/cause.ts';
 import { type Meaning, textMeaning, waitMeaning } from '../../src/explain/causes/causes.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
-import { ifFound, serves } from '../support/admin.ts';
+import { ifFound, servesAttributesClasses } from '../support/admin.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { volumeSnapshotContentKind, volumeSnapshotKind } from '../support/custom-kinds.ts';
 import { type DriverProcess, type Fault, startDriver } from '../support/driver-process.ts';
@@ -835,8 +835,7 @@ describe('one diagnosis', { concurrency: 12 }, () => {
         t.skip('the sandbox has neither admission policies nor managed fields');
         return;
       }
-      const attributes = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
-      if (row.needs === 'attributes classes' && !(await serves(scene.admin, attributes))) {
+      if (row.needs === 'attributes classes' && !(await servesAttributesClasses(scene.admin))) {
         t.skip('attributes classes are not served');
         return;
       }

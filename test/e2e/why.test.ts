@@ -5,7 +5,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { V1MicroTime, type V1PersistentVolumeSpec } from '@kubernetes/client-node';
 import { type Cause, causes } from '../../src/explain/causes/cause.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
-import { serves } from '../support/admin.ts';
+import { servesAttributesClasses } from '../support/admin.ts';
 import { referenceGrantKind } from '../support/custom-kinds.ts';
 import { rows } from '../support/claim-rows/rows.ts';
 import { openScene, type ClaimOptions, type Scene } from '../support/scene.ts';
@@ -63,8 +63,7 @@ describe('why on a cluster', () => {
   });
 
   test('names an attributes class that does not exist', async (t) => {
-    const kind = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
-    if (!(await serves(scene.admin, kind))) {
+    if (!(await servesAttributesClasses(scene.admin))) {
       t.skip('attributes classes are not served');
       return;
     }
@@ -374,8 +373,7 @@ describe('why on a cluster of its own', () => {
       t.skip('the sandbox cannot produce them all');
       return;
     }
-    const kind = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
-    const unserved: readonly Cause[] = (await serves(scene.admin, kind)) ? [] : ['attributes-class'];
+    const unserved: readonly Cause[] = (await servesAttributesClasses(scene.admin)) ? [] : ['attributes-class'];
     const inRows = rows.flatMap((row) => ('healthy' in row || typeof row.cluster === 'object' ? [] : [row.cause]));
     const produced = new Set<Cause | null>([...namedCauses, ...unserved, ...inOneDiagnosis, ...inRows]);
     assert.deepEqual(

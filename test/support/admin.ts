@@ -89,6 +89,10 @@ export async function serves(
   return list?.resources.some(({ name }) => name === plural) ?? false;
 }
 
+export function servesAttributesClasses(admin: Admin): Promise<boolean> {
+  return serves(admin, { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' });
+}
+
 /** Events about one object, which for cluster-wide ones are in `default`, in the order in which they first happened. */
 export async function eventsOf({ core }: Admin, namespace: string, uid: string): Promise<CoreV1Event[]> {
   const { items } = await core.listNamespacedEvent({ namespace, fieldSelector: `involvedObject.uid=${uid}` });

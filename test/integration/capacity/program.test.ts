@@ -313,7 +313,7 @@ describe('beside provisioning', () => {
     await cluster.until('one question for each of the two classes', () => questions() === 2);
     addClaim(cluster);
     await provisioned(cluster);
-    await cluster.until('one because of the volume', () => questions() > 2);
+    await cluster.until('one because of the volume', () => questions() === 3);
   });
 });
 

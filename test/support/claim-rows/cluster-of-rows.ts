@@ -11,7 +11,7 @@ import { explainVolume } from '../../../src/explain/explain-volume.ts';
 import type { Explanation } from '../../../src/explain/explanation.ts';
 import { connect } from '../../../src/kube/client/connect.ts';
 import { KubeClient } from '../../../src/kube/client/kube-client.ts';
-import { serves } from '../admin.ts';
+import { servesAttributesClasses } from '../admin.ts';
 import { readerKubeconfig, readerName, whyHere } from '../why-command.ts';
 import {
   referenceGrantKind,
@@ -78,8 +78,7 @@ export class ClusterOfRows implements AsyncDisposable {
   }
 
   hasAttributesClasses(): Promise<boolean> {
-    const kind = { group: 'storage.k8s.io', version: 'v1', plural: 'volumeattributesclasses' };
-    return serves(this.#scene.admin, kind);
+    return servesAttributesClasses(this.#scene.admin);
   }
 
   /** A namespace with the world of one row. */
