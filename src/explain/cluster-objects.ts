@@ -51,7 +51,9 @@ export interface Pod extends KubeObject {
     };
     schedulingGates?: { name: string }[];
     tolerations?: { key?: string }[];
-    containers?: { name: string; image?: string }[];
+    securityContext?: { runAsUser?: number; fsGroup?: number };
+    containers?: Container[];
+    initContainers?: Container[];
     volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[];
   };
   status?: {
@@ -70,9 +72,16 @@ export interface Pod extends KubeObject {
   };
 }
 
-interface ContainerStatus {
+interface Container {
+  name: string;
+  image?: string;
+  volumeMounts?: { name: string; mountPath: string; readOnly?: boolean }[];
+}
+
+export interface ContainerStatus {
   name: string;
   state?: { waiting?: { reason?: string; message?: string } };
+  lastState?: { terminated?: { exitCode?: number; reason?: string; message?: string } };
 }
 
 interface PodMeta extends ObjectMeta {
@@ -95,6 +104,12 @@ export function claimsOf({ metadata, spec }: Pod): ClaimUse[] {
       return [{ name: persistentVolumeClaim.claimName, volume: name, isEphemeral: false }];
     return ephemeral === undefined ? [] : [{ name: `${metadata.name}-${name}`, volume: name, isEphemeral: true }];
   });
+}
+
+/** Its containers that end each time that they are started. */
+export function crashesOf({ status }: Pod): ContainerStatus[] {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all.filter(({ state }) => state?.waiting?.reason === 'CrashLoopBackOff');
 }
 
 /** Whether a Pod has a claim among its volumes. */

@@ -20,7 +20,7 @@ export interface OtherClasses {
 
 export const defaultClassKey = 'storageclass.kubernetes.io/is-default-class';
 const olderDefaultClassKey = 'storageclass.beta.kubernetes.io/is-default-class';
-const maxNamed = 5;
+const maxNamed = 15;
 
 /** Two requests at most. */
 export async function readOtherClasses(claim: PersistentVolumeClaim, reader: ClusterReader): Promise<OtherClasses> {

@@ -11,6 +11,7 @@ import {
   type Attachment,
   attachments,
   claimsOf,
+  crashesOf,
   type ClusterEvent,
   type ClusterNode,
   type CsiDriver,
@@ -28,7 +29,7 @@ import {
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { recordedOf } from './provisioning-events.ts';
 import { readAttachments } from './volume-facts-reader.ts';
-import { isAboutVolumes, isForOne, needsNodes, refusalOf, refused, refusedPod } from './scheduler-words.ts';
+import { isAboutVolumes, isForOne, needsNodes, needsPlace, refusalOf, refused, refusedPod } from './scheduler-words.ts';
 
 /** What is read of the Pods that use a claim; what their state does not require is absent. */
 export interface PodFacts {
@@ -42,7 +43,7 @@ export interface PodFacts {
   capacity?: CapacityFacts | undefined;
   /** Of a class with `allowedTopologies` while no node is selected, and where the scheduler finds no room, or `needsNodes`. */
   nodes?: Reading<ClusterNode[]> | undefined;
-  /** What the scheduler has recorded about a Pod that cannot be read itself. */
+  /** What the scheduler has recorded about a Pod that cannot be read itself, or kubelets about one that is to end. */
   podEvents?: { pod: string; events: Reading<ClusterEvent[]> } | undefined;
   /** Of a bound claim: a Pod that does not start. */
   hanging?: HangingPod | undefined;
@@ -181,7 +182,20 @@ export async function readHolders(claim: PersistentVolumeClaim, reader: ClusterR
   const scheduled = await readPods(claim, 'spec.nodeName!=', reader);
   const holders = (found(scheduled) ?? []).filter((pod) => holdsClaim(pod, claim));
   const isGoing = holders.every(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  return { pods: scheduled, podNodes: isGoing ? await readNodesOf(holders, reader) : undefined };
+  return { pods: scheduled, ...(isGoing && (await readEnd(holders, reader))) };
+}
+
+/** The nodes of Pods that are being deleted, and the events about the first. */
+async function readEnd(
+  going: readonly Pod[],
+  reader: ClusterReader,
+): Promise<Pick<PodFacts, 'podNodes' | 'podEvents'>> {
+  const [first] = going;
+  const [podNodes, about] = await Promise.all([
+    readNodesOf(going, reader),
+    first === undefined ? undefined : readEvents(first, reader),
+  ]);
+  return { podNodes, podEvents: first && about && { pod: first.metadata.name, events: about } };
 }
 
 async function readNodesOf(some: readonly Pod[], reader: ClusterReader): Promise<PodFacts['podNodes']> {
@@ -204,11 +218,14 @@ export async function readHangingPod(
   const using = (found(all) ?? []).filter((pod) => !isGoing(pod) && pod.status?.phase === 'Pending');
   const waiting: Reading<Pod[]> = all.kind === 'found' ? { kind: 'found', value: using } : all;
   const pod = using.find(({ spec }) => (spec?.nodeName ?? '') === '') ?? using[0];
+  const crashing = found(all)?.find((each) => !isGoing(each) && crashesOf(each).length > 0);
+  if (pod === undefined && crashing !== undefined)
+    return { pods: waiting, hanging: { pod: crashing }, volume: await readVolume(claim, reader) };
   if (pod === undefined) {
     // such as that of a StatefulSet, which creates no other one before it has ended
     const going = found(all)?.find((each) => isGoing(each) && (each.spec?.nodeName ?? '') !== '');
     if (going === undefined) return { pods: waiting };
-    return { pods: waiting, hanging: { pod: going }, podNodes: await readNodesOf([going], reader) };
+    return { pods: waiting, hanging: { pod: going }, ...(await readEnd([going], reader)) };
   }
   const isPlaced = (pod.spec?.nodeName ?? '') !== '';
   const further = isPlaced ? readPlaced(pod, claim, reader) : readRefused(pod, claim, reader);
@@ -233,6 +250,10 @@ async function readRefused(pod: Pod, claim: PersistentVolumeClaim, reader: Clust
     const siblingVolume = sibling?.status?.phase === 'Bound' ? await readVolume(sibling, reader) : undefined;
     return { hanging: { pod, sibling, siblingVolume }, volume, nodes: all };
   }
+  if (needsPlace(refusal) && !isAboutVolumes(refusal)) {
+    const [volume, all] = await Promise.all([readVolume(claim, reader), readNodes(reader)]);
+    return { hanging: { pod }, volume, nodes: all };
+  }
   return {
     hanging: { pod },
     nodes: needsNodes(refusal) ? await readNodes(reader) : undefined,
@@ -256,13 +277,46 @@ async function readPlaced(pod: Pod, claim: PersistentVolumeClaim, reader: Cluste
     const [elsewhere, volume] = await Promise.all([readElsewhere(pod, claim, reader), readVolume(claim, reader)]);
     return { hanging: { pod, events: about, elsewhere }, volume };
   }
-  const [volume, podNodes] = await Promise.all([readVolume(claim, reader), readNodesOf([pod], reader)]);
+  // a kubelet that records that it waits is well, so the node is not read
+  const beside = mountedBeside(pod, claim, found(about) ?? []);
+  const [volume, podNodes, other] = await Promise.all([
+    readVolume(claim, reader),
+    beside === undefined ? readNodesOf([pod], reader) : undefined,
+    beside && reader.get<PersistentVolumeClaim>(persistentVolumeClaims, beside),
+  ]);
   const { driver, volumeHandle } = found(volume)?.spec.csi ?? {};
   if (blocked !== undefined || driver === undefined || volumeHandle === undefined)
     return { hanging: { pod, events: about }, volume, podNodes };
+  const sibling = found(other);
+  if (sibling !== undefined && !isProvisioned(found(volume)))
+    return { hanging: { pod, events: about, sibling, siblingVolume: await readVolume(sibling, reader) }, volume };
   const name = attachmentName({ driver, volumeHandle, node: pod.spec?.nodeName ?? '' });
   const attachment = await reader.get<Attachment>(attachments, { name });
   return { hanging: { pod, events: about, attachment }, volume, podNodes };
+}
+
+/** A claim of the Pod whose volume is mounted, while the kubelet waits for that of this one. */
+function mountedBeside(
+  pod: Pod,
+  { metadata: { namespace = '', name } }: PersistentVolumeClaim,
+  about: readonly ClusterEvent[],
+): { namespace: string; name: string } | undefined {
+  const missing = unmountedIn(recordedOf(about.filter(({ reason }) => reason === 'FailedMount'))?.text ?? '');
+  const all = claimsOf(pod);
+  if (!all.some((each) => each.name === name && missing.includes(each.volume))) return undefined;
+  const other = all.find((each) => each.name !== name && !missing.includes(each.volume));
+  return other && { namespace, name: other.name };
+}
+
+/** The volumes that a kubelet waits for, by their names in the Pod. */
+export function unmountedIn(text: string): string[] {
+  const [, names = ''] = /^Unable to attach or mount volumes: unmounted volumes=\[([^\]]*)\]/.exec(text) ?? [];
+  return names.split(/[ ,]+/).filter((each) => each !== '');
+}
+
+/** Whether a provisioner made the volume, so that its handle is the driver's own. */
+function isProvisioned(volume: PersistentVolume | undefined): boolean {
+  return volume?.metadata.annotations?.['pv.kubernetes.io/provisioned-by'] !== undefined;
 }
 
 /** How kube-controller-manager begins to say that a volume is attached to another node. */

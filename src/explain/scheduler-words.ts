@@ -81,29 +81,56 @@ interface NodeCure {
   cure: string;
 }
 
+interface CandidateCure extends NodeCure {
+  /** On the nodes to which the volume of the Pod is bound. */
+  there: string;
+}
+
+/** The nodes on which the volume of a Pod can be used. */
+export interface VolumePlace {
+  /** Such as `topology.kubernetes.io/zone=a`. */
+  labels: string;
+  /** Whether a node that is added can be one of them. */
+  canGrow: boolean;
+}
+
 /** Reasons of plugins that the scheduler asks about nodes which the Pod may use: it asks the others first (`getDefaultPlugins`). */
-const candidateCures: readonly NodeCure[] = [
+const candidateCures: readonly CandidateCure[] = [
   {
     reason: /Insufficient |Too many pods/,
     cure: 'Free some of that on a node, request less of it in the Pod, or add a node; if a cluster autoscaler is to add it, the events of the Pod say why it does not',
+    there: 'Free some of that there, or request less of it in the Pod',
   },
   {
     reason: /exceed max volume count/,
     cure: 'A node takes as many volumes as its driver says (allocatable.count in its CSINode). Add a node, or delete Pods with volumes from one',
+    there: 'Delete Pods with volumes there: a node takes as many as its driver says (allocatable.count in its CSINode)',
   },
   {
     reason: /CSI driver is not installed on the node/,
     cure: "Let the driver's node plugin, usually a DaemonSet, run on a node that fits the Pod: kubectl get csinodes",
+    there: "Let the driver's node plugin, usually a DaemonSet, run there: kubectl get csinodes",
   },
   {
     reason: new RegExp(spread),
     cure: 'Add a node in another domain, or relax topologySpreadConstraints of the Pod (whenUnsatisfiable: ScheduleAnyway)',
+    there: 'Relax topologySpreadConstraints of the Pod (whenUnsatisfiable: ScheduleAnyway)',
   },
-  { reason: /affinity rules/, cure: 'Add a node, or relax podAffinity and podAntiAffinity of the Pods' },
-  { reason: /free ports/, cure: 'Add a node, or end the Pod that has the hostPort' },
+  {
+    reason: /affinity rules/,
+    cure: 'Add a node, or relax podAffinity and podAntiAffinity of the Pods',
+    there: 'Relax podAffinity and podAntiAffinity of the Pods, or have the Pods that exclude this one run elsewhere',
+  },
+  {
+    reason: /free ports/,
+    cure: 'Add a node, or end the Pod that has the hostPort',
+    there: 'End the Pod that has the hostPort there',
+  },
   {
     reason: /resource ?claim|device class|allocate all claims/i,
     cure: 'This is not about storage, but about the devices that the Pod asks for: kubectl get resourceclaims,deviceclasses,resourceslices',
+    there:
+      'This is not about storage, but about the devices that the Pod asks for there: kubectl get resourceclaims,deviceclasses,resourceslices',
   },
 ];
 
@@ -129,43 +156,54 @@ const generalCure = 'Make a node fit the Pod, as the message says';
  * Kubernetes 1.36 the scheduler does not say which taint it is.
  */
 export function needsNodes(refusal: string): boolean {
-  const isVague = refusal.includes(cordoned) || refusal.includes(tainted);
-  if (!isVague) return false;
-  if (otherNode.test(refusal) || refusal.includes(spread)) return true;
-  return refusal.includes(tainted) && mostFrequent(candidateCures, nodeReasons(refusal)) === undefined;
+  if (refusal.includes(tainted)) return true;
+  return refusal.includes(cordoned) && (otherNode.test(refusal) || refusal.includes(spread));
+}
+
+/** Whether the nodes that the volume of the Pod allows decide on what to do. */
+export function needsPlace(refusal: string): boolean {
+  return refused.elsewhere.test(refusal) || mostFrequent(candidateCures, nodeReasons(refusal)) !== undefined;
 }
 
 /**
  * What to do about the reason that matters: that of a node which the Pod may use, else that for which most nodes are refused. Without a
  * full stop.
  *
- * @param known.nodes - all of the cluster; read where `needsNodes`.
+ * @param known.nodes - all of the cluster; read where `needsNodes`. With `place`, those that it has.
  */
 export function schedulingCure(
   refusal: string,
-  { pod, nodes }: { pod: Pod; nodes: Reading<ClusterNode[]> | undefined },
+  { pod, nodes, place }: { pod: Pod; nodes: readonly ClusterNode[] | undefined; place?: VolumePlace },
 ): string {
   if (refusal.includes('no nodes available')) return 'Add a node: kubectl get nodes';
   const reasons = nodeReasons(refusal);
   const candidate = mostFrequent(candidateCures, reasons);
-  if (candidate !== undefined && !refusal.includes(spread)) return candidate;
-  const own = needsNodes(refusal) ? found(nodes)?.filter((node) => isForNode(pod, node)) : undefined;
+  const own = place !== undefined || needsNodes(refusal) ? nodes?.filter((node) => isForNode(pod, node)) : undefined;
   const barriers = own?.flatMap((node) => barrierOf(node, pod) ?? []) ?? [];
-  const barrier = (barriers.find(({ isUsual }) => !isUsual) ?? barriers[0])?.cure;
-  if (candidate !== undefined) return barrier === undefined ? candidate : `${candidate}. Or: ${lowerFirst(barrier)}`;
-  if (barrier !== undefined) return barrier;
+  const barrier = barriers.find(({ isUsual }) => !isUsual) ?? barriers[0];
+  if (candidate !== undefined) {
+    const text = place === undefined ? candidate.cure : thereCure(candidate, place);
+    const isOpen = barrier !== undefined && (!barrier.isUsual || refusal.includes(spread));
+    return isOpen ? `${text}. Or: ${lowerFirst(barrier.cure)}` : text;
+  }
+  if (barrier !== undefined) return barrier.cure;
   if (own?.length === 0) return otherNodeCure.cure;
   const first = mostFrequent([otherNodeCure, cordonedCure], reasons);
-  return first ?? (refusal.includes(tainted) ? taintedCure : generalCure);
+  return first?.cure ?? (refusal.includes(tainted) ? taintedCure : generalCure);
 }
 
-function mostFrequent(
-  cures: readonly NodeCure[],
+function thereCure({ there }: CandidateCure, { labels, canGrow }: VolumePlace): string {
+  const other = canGrow ? `Or add a node with ${labels}` : 'Another node does not help: the volume is only on these';
+  return `${there}. ${other}`;
+}
+
+function mostFrequent<Cure extends NodeCure>(
+  cures: readonly Cure[],
   reasons: readonly { count: number; text: string }[],
-): string | undefined {
-  const counted = cures.map(({ reason, cure }) => ({
+): Cure | undefined {
+  const counted = cures.map((cure) => ({
     cure,
-    count: reasons.filter(({ text }) => reason.test(text)).reduce((sum, { count }) => sum + count, 0),
+    count: reasons.filter(({ text }) => cure.reason.test(text)).reduce((sum, { count }) => sum + count, 0),
   }));
   return counted.filter(({ count }) => count > 0).toSorted((a, b) => b.count - a.count)[0]?.cure;
 }

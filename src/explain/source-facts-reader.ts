@@ -1,5 +1,5 @@
 /** Reads what a claim is to be made from: its data source with all that decides on it, and its VolumeAttributesClass. */
-import type { KubeObject } from '../kube/kube-object.ts';
+import type { KubeObject, Resource } from '../kube/kube-object.ts';
 import {
   allowsSource,
   type PersistentVolume,
@@ -46,6 +46,8 @@ export interface SourceFacts {
   snapshotClasses?: Reading<SnapshotClass[]> | undefined;
   /** Those of the namespace, where the snapshot that is wanted does not exist. */
   snapshotNames?: Reading<string[]> | undefined;
+  /** The namespaces that have one of that name, where the source does not exist in its own. */
+  otherNamespaces?: Reading<string[]> | undefined;
   /** For a source that neither is a claim nor a snapshot. */
   populators?: Reading<VolumePopulator[]> | undefined;
   /** In the namespace of the source, if that is another one. */
@@ -100,6 +102,8 @@ async function readSourceObject(source: SourceReference, reader: ClusterReader):
   if (isSnapshot(source)) return await readSnapshot(source, reader);
   if (!isClaim(source)) return { populators: await reader.list<VolumePopulator>(volumePopulators) };
   const sourceClaim = await reader.get<PersistentVolumeClaim>(persistentVolumeClaims, source);
+  if (sourceClaim.kind === 'missing')
+    return { sourceClaim, otherNamespaces: await readNamespaces(persistentVolumeClaims, source, reader) };
   const name = found(sourceClaim)?.spec.volumeName ?? '';
   if (name === '') return { sourceClaim };
   return { sourceClaim, sourceVolume: await reader.get<PersistentVolume>(persistentVolumes, { name }) };
@@ -110,10 +114,24 @@ async function readSnapshot(source: SourceReference, reader: ClusterReader): Pro
   const snapshot = await reader.get<Snapshot>(snapshots, source);
   if (snapshot.kind === 'missing' && !snapshot.unserved) {
     const nameOf = ({ metadata }: KubeObject): string => metadata.name;
-    return { snapshot, snapshotNames: await reader.pick<KubeObject, string>(snapshots, nameOf, { namespace }) };
+    const [snapshotNames, otherNamespaces] = await Promise.all([
+      reader.pick<KubeObject, string>(snapshots, nameOf, { namespace }),
+      readNamespaces(snapshots, source, reader),
+    ]);
+    return { snapshot, snapshotNames, otherNamespaces };
   }
   if (snapshot.kind !== 'found') return { snapshot };
   return { snapshot, ...(await readTaking(snapshot.value, reader)) };
+}
+
+async function readNamespaces(
+  resource: Resource,
+  { namespace, name }: SourceReference,
+  reader: ClusterReader,
+): Promise<Reading<string[]>> {
+  const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? '';
+  const all = await reader.pick<KubeObject, string>(resource, namespaceOf, { fieldSelector: `metadata.name=${name}` });
+  return all.kind === 'found' ? { kind: 'found', value: all.value.filter((each) => each !== namespace) } : all;
 }
 
 /** How far a snapshot is. */

@@ -90,3 +90,11 @@ export interface CauseDefinition {
 export function defineCause(definition: CauseDefinition): CauseDefinition {
   return definition;
 }
+
+/** Why a Pod that uses a bound claim does not start. */
+export interface Hint {
+  /** Goes on after `Pod p, which uses it, `. */
+  text: string;
+  /** Without a full stop. */
+  cure: string;
+}

@@ -1,18 +1,22 @@
 /** The Pods for which kube-controller-manager keeps a claim that is being deleted, and why a Pod does not end. */
 import { nameList } from '../../base/name-list.ts';
-import { shellWord } from '../../base/shell-word.ts';
+import { shellCommand, shellWord } from '../../base/shell-word.ts';
 import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { type ClusterNode, holdsClaim, type Pod } from '../cluster-objects.ts';
-import { found, type Reading } from '../cluster-reader.ts';
+import { found } from '../cluster-reader.ts';
 import type { Holding } from '../explanation.ts';
 import { isReady } from '../node-labels.ts';
-import { durationText } from '../texts.ts';
+import { recordedOf } from '../provisioning-events.ts';
+import { durationText, quotedError } from '../texts.ts';
+import type { Hint } from './cause.ts';
 
 /** Pods in a message: more are counted. */
 const maxNamed = 5;
 /** A kubelet that runs has reported the end of a Pod by then, and kube-controller-manager has deleted one whose node is gone; in milliseconds. */
 const endedWithinMs = 3 * 60_000;
+/** With which a kubelet says that a Pod does not end. */
+const endReasons = new Set(['FailedKillPod', 'FailedPreStopHook', 'ExceededGracePeriod']);
 const outOfService = 'node.kubernetes.io/out-of-service';
 
 /** Those that hold the claim; a Pod that has ended is one of them until it is deleted. */
@@ -27,7 +31,7 @@ export function heldByPods(base: string, facts: ClaimFacts): Holding | undefined
   const going = holders.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
   const staying = holders.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (staying.length > 0) return heldByStaying(base, staying, facts.claim);
-  const ways = going.map((pod) => ({ pod, ...wayToEnd(pod, facts.podNodes, facts.nowMs) }));
+  const ways = going.map((pod) => ({ pod, ...wayToEnd(pod, facts) }));
   const worst = ways.find(({ state }) => state !== 'waiting') ?? ways[0];
   if (worst === undefined) return undefined;
   const { pod, state, text, cure } = worst;
@@ -61,8 +65,7 @@ function heldByStaying(base: string, staying: readonly Pod[], { metadata }: Pers
 /** How a Pod that is being deleted comes to its end, and what to do; the text goes on after its name. */
 export function wayToEnd(
   { metadata, spec }: Pod,
-  nodes: ReadonlyMap<string, Reading<ClusterNode>> | undefined,
-  nowMs: number,
+  { podNodes, podEvents, nowMs }: Pick<ClaimFacts, 'podNodes' | 'podEvents' | 'nowMs'>,
 ): { state: Holding['state']; text: string; cure: string } {
   const { finalizers = [], deletionTimestamp = '', deletionGracePeriodSeconds } = metadata;
   const name = spec?.nodeName ?? '';
@@ -75,7 +78,7 @@ export function wayToEnd(
       cure: 'The controllers that set these finalizers of the Pod remove them: check that they run',
     };
   }
-  const reading = nodes?.get(name);
+  const reading = podNodes?.get(name);
   if (reading?.kind === 'missing') {
     const isLate = lateMs > endedWithinMs;
     return {
@@ -95,6 +98,15 @@ export function wayToEnd(
       cure: 'Nothing: the claim goes once the Pod has ended',
     };
   }
+  const about = podEvents?.pod === metadata.name ? (found(podEvents.events) ?? []) : [];
+  const failed = recordedOf(about.filter(({ reason = '' }) => endReasons.has(reason)));
+  if (failed !== undefined) {
+    return {
+      state: 'stuck',
+      text: `is Terminating, and late by ${since}: the kubelet of node ${name} cannot end it. Last event, ${durationText(nowMs - failed.atMs)} ago: ${quotedError(failed.text)}`,
+      cure: `Do what the event says: usually the container runtime of node ${name}, or storage that its processes wait for, does not respond`,
+    };
+  }
   const unseen = reading?.kind === 'unreadable' ? `; ${reading.why}` : '';
   return {
     state: 'stuck',
@@ -106,7 +118,7 @@ export function wayToEnd(
 /** Nobody there confirms the end of a Pod: its containers may still run. */
 function onDeadNode(node: ClusterNode, { since }: { since: string }): ReturnType<typeof wayToEnd> {
   const { name } = node.metadata;
-  const text = `is Terminating${since}, and its node ${name} is ${notReadyText(node)}, so that nobody confirms its end`;
+  const text = `is Terminating${since}, and its node ${name} is ${notReadyText(node)}, so that its end is not confirmed`;
   if (node.spec?.taints?.some(({ key }) => key === outOfService) === true) {
     return {
       state: 'waiting',
@@ -151,6 +163,33 @@ export function creatorOf({ metadata }: Pod): { kind: string; name: string; repl
   return isOfDeployment ? { kind: 'Deployment', name: name.slice(0, -end.length), replicaSet: name } : { kind, name };
 }
 
+/** Another Pod is in the way of one. @param base - what it is in the way of, without a full stop. */
+export function holderHint(base: string, { holder, pod }: { holder: Pod; pod: Pod }, facts: ClaimFacts): Hint {
+  if (holder.metadata.deletionTimestamp === undefined)
+    return { text: `${base}.`, cure: makeRoom(holder, pod, facts.claim.metadata.namespace) };
+  const { text, cure } = wayToEnd(holder, facts);
+  return { text: `${base}; that Pod ${text}.`, cure: cure.replace('the claim goes', 'the other one starts') };
+}
+
+/** A Pod that is created again must not be deleted alone: the new one takes the volume again. */
+function makeRoom(holder: Pod, pod: Pod, namespace = ''): string {
+  const creator = creatorOf(holder);
+  if (creator === undefined) return `Delete that Pod, or wait for its end: ${deleteCommand([holder], namespace)}`;
+  const { kind, name, replicaSet } = creator;
+  const of = ['-n', namespace, name];
+  const own = creatorOf(pod);
+  if (kind !== 'Deployment' || own?.kind !== kind || own.name !== name) {
+    return `${kind} ${name} would create that Pod again: let only one of the two use the claim, such as by scaling down what creates the other`;
+  }
+  if (own.replicaSet === replicaSet) {
+    const command = shellCommand(['kubectl', 'scale', 'deployment', ...of, '--replicas=1']) ?? '';
+    return `Both are replicas of Deployment ${name}, for which a claim with such an access mode has no room: ${command}`;
+  }
+  const strategy = JSON.stringify({ spec: { strategy: { type: 'Recreate', rollingUpdate: null } } });
+  const command = shellCommand(['kubectl', 'patch', 'deployment', ...of, '-p', strategy]) ?? '';
+  return `Deployment ${name} keeps the old Pod until the new one is ready, and the new one waits for the volume of the old: give it the strategy Recreate, which ends the old Pod first: ${command}`;
+}
+
 function ownerText(pod: Pod): string[] {
   const creator = creatorOf(pod);
   return creator === undefined ? [] : [`${creator.kind} ${creator.name}`];
@@ -163,7 +202,7 @@ function namesOf(pods: readonly Pod[]): string {
   );
 }
 
-export function deleteCommand(pods: readonly Pod[], namespace = ''): string {
+function deleteCommand(pods: readonly Pod[], namespace = ''): string {
   const names = pods.slice(0, maxNamed).map(({ metadata }) => metadata.name);
   return `kubectl delete pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${names.join(' ')}`;
 }

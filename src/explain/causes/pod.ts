@@ -282,7 +282,7 @@ function unschedulable(pod: Pod, refusal: string, facts: ClaimFacts): Holding {
     state: 'stuck',
     cause: isRoom ? 'no-capacity' : 'pod-unschedulable',
     message: `Pod ${name} uses the claim and cannot be scheduled.${inTopology?.text ?? ''} The scheduler: ${refusal}`,
-    cure: inTopology?.cure ?? (isRoom ? noRoomCure : schedulingCure(refusal, { pod, nodes: facts.nodes })),
+    cure: inTopology?.cure ?? (isRoom ? noRoomCure : schedulingCure(refusal, { pod, nodes: found(facts.nodes) })),
     ...(next.length > 0 && { next }),
   };
 }

@@ -1,6 +1,8 @@
 /** The data source of a claim: whether it exists and fits. Of its own namespace, or one that is granted. */
+import { nameList } from '../../base/name-list.ts';
 import { nearestName } from '../../base/near-name.ts';
 import { shortValue } from '../../base/short-value.ts';
+import type { PersistentVolumeClaim } from '../../provision/objects.ts';
 import { type ClaimFacts, provisionerOf } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
@@ -8,6 +10,8 @@ import type { SourceReference } from '../source-facts-reader.ts';
 import { defineCause } from './cause.ts';
 import { modeText, sizeCure, sizeProblem, snapshotProblem, type SourceProblem } from './snapshot.ts';
 
+/** Namespaces in a message. */
+const maxNamed = 3;
 const missingCure = 'Create the source, or recreate the claim with another one';
 
 /** The data source of the claim does not exist. */
@@ -21,7 +25,14 @@ export const sourceMissing = defineCause({
   ],
 });
 
-export function checkSourceExists({ source, sourceClaim, snapshot, snapshotNames }: ClaimFacts): Finding | undefined {
+export function checkSourceExists({
+  claim,
+  source,
+  sourceClaim,
+  snapshot,
+  snapshotNames,
+  otherNamespaces,
+}: ClaimFacts): Finding | undefined {
   const reading = sourceClaim ?? snapshot;
   if (source === undefined || reading === undefined) return undefined;
   if (reading.kind === 'unreadable') return { state: 'unknown', detail: reading.why };
@@ -34,12 +45,30 @@ export function checkSourceExists({ source, sourceClaim, snapshot, snapshotNames
       cure: 'Install the CRDs of kubernetes-csi/external-snapshotter and its snapshot-controller',
     };
   }
+  const elsewhere = found(otherNamespaces) ?? [];
+  // a name that many have says nothing
+  if (elsewhere.length > 0 && elsewhere.length <= maxNamed) {
+    return {
+      ...held,
+      message: `${sourceName(source)}, the data source of the claim, does not exist; there is one of that name in namespace ${nameList(elsewhere.toSorted(), maxNamed)}.`,
+      cure: elsewhereCure(source, claim),
+    };
+  }
   const near = nearestName(source.name, found(snapshotNames) ?? []);
   return {
     ...held,
     message: `${sourceName(source)}, the data source of the claim, does not exist${near === undefined ? '' : `; ${near} does`}.`,
     cure: near === undefined ? missingCure : `If ${near} is meant, recreate the claim with it; else create the source`,
   };
+}
+
+function elsewhereCure({ kind, namespace }: SourceReference, claim: PersistentVolumeClaim): string {
+  const meant = 'If that one is meant,';
+  if (namespace !== claim.metadata.namespace)
+    return `${meant} recreate the claim with its namespace in dataSourceRef; else create the source`;
+  if (kind === 'PersistentVolumeClaim')
+    return `${meant} create the new claim there, as a claim is cloned in its own namespace; else create the source`;
+  return `${meant} create the new claim there, as a snapshot is restored in its own namespace; or an administrator creates a VolumeSnapshotContent with the same snapshotHandle and deletionPolicy Retain, and a VolumeSnapshot for it here. Else create the source`;
 }
 
 export function sourceName({ kind, namespace, name }: SourceReference): string {

@@ -537,6 +537,42 @@ const bound: readonly Row[] = [
       /^None of these nodes has the labels that nodeSelector or affinity of the Pod ask for: .* volumeBindingMode WaitForFirstConsumer/,
   },
   {
+    title: 'a bound claim whose volume is on a node where its Pod must not run beside another one',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await world.addNode({ name: world.name('elsewhere') });
+      await addBoundClaim(world, usableIn(hostKey, world.name('node')));
+      const labels = { app: 'db' };
+      const containers = [{ name: 'main', image: 'none' }];
+      await world.add('pod', {
+        metadata: { name: 'first', labels },
+        spec: { nodeName: world.name('node'), containers },
+      });
+      const apart = [{ labelSelector: { matchLabels: labels }, topologyKey: hostKey }];
+      const values = [world.name('node'), world.name('elsewhere')];
+      const nodeSelectorTerms = [{ matchExpressions: [{ key: hostKey, operator: 'In', values }] }];
+      await world.addPod({
+        affinity: {
+          nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+          podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: apart },
+        },
+      });
+    },
+    async recorded(world) {
+      await bind(world);
+      await refuse(
+        world,
+        "0/2 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) didn't match pod anti-affinity rules.",
+      );
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /can only be used on nodes with kubernetes\.io\/hostname=\S+, which are \S+node\. The scheduler: .*anti-affinity rules/,
+    advises:
+      /^Relax podAffinity and podAntiAffinity of the Pods, .*\. Another node does not help: the volume is only on these$/,
+  },
+  {
     title: 'a bound claim whose Pod has another claim in another zone',
     async arrange(world) {
       await world.addClass();
@@ -628,7 +664,7 @@ const bound: readonly Row[] = [
     laterMs: 10 * minute,
     verdict: 'bound',
     cause: 'bound',
-    says: /Pod q on node \S+ uses it; that Pod is Terminating for .* min, and its node \S+ is not ready \(Ready is Unknown since .*\), so that nobody confirms its end\.$/,
+    says: /Pod q on node \S+ uses it; that Pod is Terminating for .* min, and its node \S+ is not ready \(Ready is Unknown since .*\), so that its end is not confirmed\.$/,
     advises: /: kubectl taint nodes \S+ node\.kubernetes\.io\/out-of-service=nodeshutdown:NoExecute$/,
   },
   {
@@ -855,6 +891,17 @@ async function startWith(world: World, event: RecordedEvent): Promise<void> {
   await world.addPod({ nodeSelector: onNode(world) });
   await world.placed();
   await world.addEvent(pod, event);
+}
+
+/** Container `main` of Pod `p`, which has the volume at /data, is started in vain. @param message - what it wrote last. */
+async function crash(world: World, message: string): Promise<void> {
+  await startWith(world, { reason: 'Scheduled', message: 'assigned', component: 'default-scheduler' });
+  const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting failed container=main pod=p' };
+  const terminated = { exitCode: 1, reason: 'Error', message, startedAt: null, finishedAt: null };
+  const status = { name: 'main', state: { waiting }, lastState: { terminated }, ready: false, restartCount: 7 };
+  await world.patch(pod, {
+    status: { phase: 'Running', containerStatuses: [{ ...status, image: 'none', imageID: '' }] },
+  });
 }
 
 async function boundAndPending(world: World): Promise<void> {
@@ -1130,6 +1177,59 @@ const starting: readonly Row[] = [
     cause: 'bound',
     says: /for a reason other than this claim: its container main waits \(ImagePullBackOff: Back-off pulling image "nginx:typo"\)\.$/,
     advises: /^See why it waits: kubectl describe pod -n \S+ p$/,
+  },
+  {
+    title: 'a bound claim whose Pod crashes because its user may not write to the volume',
+    arrange: (world) => crash(world, "mkdir: cannot create directory '/data/pgdata': Permission denied"),
+    recorded: bind,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /and Pod p, which uses it, has its volumes on node \S+node, but its container main ends each time that it is started \(exit code 1, Error\)\. It said last: .*Permission denied$/,
+    advises:
+      /^Unless the error says otherwise: let the user of the container write to the volume: set securityContext\.fsGroup .*: kubectl logs -n \S+ p -c main --previous$/,
+  },
+  {
+    title: 'a bound claim whose Pod crashes because the volume is full',
+    arrange: (world) => crash(world, 'could not write to file "/data/wal/1": No space left on device'),
+    recorded: bind,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /ends each time that it is started .*No space left on device$/,
+    advises: /the volume is full: .*allowVolumeExpansion.*: kubectl edit pvc -n \S+ c\. Its log: kubectl logs /,
+  },
+  {
+    title: 'a bound claim whose Pod crashes for what it says of a file elsewhere',
+    arrange: (world) => crash(world, 'open /etc/app/key: permission denied'),
+    recorded: bind,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /It said last: open \/etc\/app\/key: permission denied$/,
+    advises: /^See why it ends: kubectl logs -n \S+ p -c main --previous$/,
+  },
+  {
+    title: 'a bound claim whose PersistentVolume has the volumeHandle of another one in the Pod',
+    async arrange(world) {
+      await world.addClass();
+      await world.addNode();
+      await addBoundClaim(world);
+      const { spec } = (await world.read({ kind: 'volume', name: world.name('volume') })) ?? {};
+      const claimRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: world.namespace, name: 'd' };
+      await world.addVolume({ claimRef, csi: spec?.['csi'] }, { name: world.name('second') });
+      await world.addClaim({ volumeName: world.name('second') }, { name: 'd' });
+      if (world.level === 'cluster') await Promise.all([world.bound(), world.bound('d')]);
+      await world.addPod({ nodeSelector: onNode(world), ...twoClaims });
+      await world.placed();
+      await world.addEvent(pod, waitsFor('data'));
+    },
+    async recorded(world) {
+      await world.patch({ kind: 'volume', name: world.name('second') }, { status: { phase: 'Bound' } });
+      await world.patch({ kind: 'claim', name: 'd' }, { status: { phase: 'Bound' } });
+      await boundAndPending(world);
+    },
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot start on node \S+node: PersistentVolumes \S+volume and \S+second \(claim d\) have the same volumeHandle, \S+, so that its kubelet takes them for one volume/,
+    advises: /^Give each PersistentVolume a volumeHandle of its own, .*; or mount claim d twice, with subPath$/,
   },
   {
     title: 'a bound claim whose volume is in another zone than its node, which its PersistentVolume does not say',
@@ -1528,6 +1628,25 @@ const held: readonly Row[] = [
     cause: 'deleting',
     says: /because of Pod p: it is Terminating, until \S+Z\.$/,
     advises: /^Nothing/,
+    cure: (world) => world.remove(pod),
+    ends: 'gone',
+  },
+  {
+    title: 'a claim that is being deleted, and the kubelet cannot end its Pod',
+    async arrange(world) {
+      await addClaimInUse(world);
+      await terminate(world);
+      const message =
+        'error killing pod: failed to "KillContainer" for "main" with KillContainerError: "context deadline exceeded"';
+      await world.addEvent(pod, { reason: 'FailedKillPod', message, component: 'kubelet', count: 4 });
+      await deleteClaim(world);
+    },
+    recorded: () => Promise.resolve(),
+    laterMs: 10 * minute,
+    verdict: 'stuck',
+    cause: 'deleting',
+    says: /because of Pod p: it is Terminating, and late by \d+ min: the kubelet of node \S+ cannot end it\. Last event, \d+ \w+ ago: error killing pod: .*deadline exceeded"\.$/,
+    advises: /^Do what the event says: usually the container runtime of node \S+,/,
     cure: (world) => world.remove(pod),
     ends: 'gone',
   },

@@ -185,6 +185,23 @@ export const snapshots: readonly Row[] = [
     ...recreated,
   },
   {
+    title: 'a snapshot that is in another namespace',
+    async arrange(world) {
+      const other = `${world.namespace}-other`;
+      await world.add('namespace', { metadata: { name: other } });
+      const spec = { source: { persistentVolumeClaimName: 'src' } };
+      await world.add('snapshot', { metadata: { name: world.name('nightly'), namespace: other }, spec });
+      await world.addClass();
+      await world.addClaim(fromSnapshot(world.name('nightly')));
+    },
+    recorded: handedOver,
+    verdict: 'stuck',
+    cause: 'source-missing',
+    says: /VolumeSnapshot \S+nightly, the data source of the claim, does not exist; there is one of that name in namespace \S+-other\.$/,
+    advises: /^If that one is meant, create the new claim there, as a snapshot is restored in its own namespace; /,
+    ...recreated,
+  },
+  {
     title: 'a snapshot on which no snapshot-controller has worked',
     async arrange(world) {
       await addSnapshot(world);

@@ -30,14 +30,14 @@ export const sources: readonly Row[] = [
     title: 'a clone of a claim that does not exist',
     async arrange(world) {
       await world.addClass();
-      await world.addClaim(fromClaim());
+      await world.addClaim(fromClaim('only-here'));
     },
     recorded: handedOver,
     verdict: 'stuck',
     cause: 'source-missing',
-    says: /^PersistentVolumeClaim \S+\/src, the data source of the claim, does not exist\.$/,
+    says: /^PersistentVolumeClaim \S+\/only-here, the data source of the claim, does not exist\.$/,
     advises: /^Create the source/,
-    cure: (world) => world.addClaim({}, { name: 'src' }),
+    cure: (world) => world.addClaim({}, { name: 'only-here' }),
     ends: 'bound',
   },
   {

@@ -191,7 +191,7 @@ test('of several nodes, names one whose taint is not there for good', () => {
   const cureOf = (...all: object[]): string =>
     schedulingCure('0/2 nodes are available: 2 node(s) had untolerated taint(s).', {
       pod: { metadata: { name: 'p' } },
-      nodes: { kind: 'found', value: all as ClusterNode[] },
+      nodes: all as ClusterNode[],
     });
   assert.match(
     cureOf(control, node('n1', 'node.kubernetes.io/disk-pressure')),

@@ -59,7 +59,7 @@ describe('what to do about nodes of which the scheduler asks no further', () => 
   });
   const selecting = { metadata: { name: 'p' }, spec: { nodeSelector: { disk: 'ssd' } } };
   const cure = (refusal: string, nodes: ClusterNode[], by: Pod = selecting): string =>
-    schedulingCure(refusal, { pod: by, nodes: { kind: 'found', value: nodes } });
+    schedulingCure(refusal, { pod: by, nodes });
 
   test('is about the only node that the Pod may use, however many it may not', () => {
     const refusal =

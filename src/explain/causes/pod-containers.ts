@@ -1,0 +1,120 @@
+/** A Pod whose volumes are mounted, and whose containers do not run: what that has to do with the volume of a claim. */
+import { shellCommand, shellWord } from '../../base/shell-word.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
+import { claimsOf, type ContainerStatus, crashesOf, type Pod } from '../cluster-objects.ts';
+import { quotedError, unlessSaid } from '../texts.ts';
+import type { Hint } from './cause.ts';
+import { nodeErrorCure } from './node-error.ts';
+
+/** Reasons for which a container is created a moment later. */
+const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
+
+interface Where {
+  claim: PersistentVolumeClaim;
+  /** Undefined where it was not read. */
+  volume: PersistentVolume | undefined;
+}
+
+/** Why a container of the Pod waits. */
+export function containerHint(pod: Pod, node: string, where: Where): Hint | undefined {
+  const [crash] = crashesOf(pod);
+  if (crash !== undefined) return crashHint({ pod, node, container: crash, ...where });
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+  const waits = [...initContainerStatuses, ...containerStatuses].find(
+    ({ state }) => !usualWaits.has(state?.waiting?.reason ?? ''),
+  );
+  if (waits === undefined) return undefined;
+  const { reason = '', message = '' } = waits.state?.waiting ?? {};
+  const mine = volumesOf(pod, where.claim);
+  if (/subpath/i.test(message) && mine.some((volume) => message.includes(`volumeMount "${volume}"`))) {
+    return {
+      text: `does not start on node ${node}: the volume is mounted, and its container ${waits.name} cannot use a directory of it (${reason}: ${message}).`,
+      cure: `Create the directory (subPath of the container) in the volume, or let root of node ${node} write there: with root_squash or a read-only export it may not. The log of its kubelet has the error`,
+    };
+  }
+  return {
+    text: `does not start on node ${node}, for a reason other than this claim: its container ${waits.name} waits (${reason}${message === '' ? '' : `: ${message}`}).`,
+    cure: `See why it waits: ${describeCommand(pod)}`,
+  };
+}
+
+/** What kubectl shows of a Pod and its events. */
+export function describeCommand({ metadata: { namespace = '', name } }: Pod): string {
+  return `kubectl describe pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`;
+}
+
+/** The names in the Pod of volumes with the claim. */
+function volumesOf(pod: Pod, { metadata }: PersistentVolumeClaim): string[] {
+  return claimsOf(pod).flatMap(({ name, volume }) => (name === metadata.name ? [volume] : []));
+}
+
+interface Crash extends Where {
+  pod: Pod;
+  node: string;
+  container: ContainerStatus;
+}
+
+/** Words with which programs say that files fail them, and what to do. */
+const fileCures: readonly { pattern: RegExp; cure: (crash: Crash) => string }[] = [
+  {
+    pattern: /permission denied|operation not permitted|not writable|EACCES|EPERM/i,
+    cure: ({ pod }) => {
+      const group = pod.spec?.securityContext?.fsGroup;
+      const own =
+        'the storage must allow that user itself (owner of the directory, root_squash, mount options uid and gid)';
+      return group === undefined
+        ? `Let the user of the container write to the volume: set securityContext.fsGroup of the Pod. If Kubernetes does not change owners there, as with NFS or SMB, ${own}`
+        : `The fsGroup ${group} of the Pod does not let the user of the container write to the volume. If Kubernetes does not change owners there, as with NFS, SMB or fsGroupPolicy None in the CSIDriver, ${own}`;
+    },
+  },
+  {
+    pattern: /read-only file ?system|EROFS/i,
+    cure: ({ node }) =>
+      `See what makes the volume read-only: readOnly in the Pod, mountOptions of the PersistentVolume, or, after errors of the storage, the kernel of node ${node} (dmesg)`,
+  },
+  {
+    pattern: /no space left on device|disk quota exceeded|ENOSPC|EDQUOT/i,
+    cure: ({ claim: { metadata } }) =>
+      `The volume is full: delete data, or, if its class allows expansion (allowVolumeExpansion), request more: kubectl edit pvc -n ${shellWord(metadata.namespace ?? '') ?? 'NAMESPACE'} ${metadata.name}`,
+  },
+  {
+    pattern: /input\/output error|EIO\b/i,
+    cure: ({ node }) =>
+      `The storage behind the volume fails: see the kernel log of node ${node} (dmesg), and the health of the volume in the storage system`,
+  },
+  {
+    pattern: /stale (?:NFS )?file handle|transport endpoint is not connected|structure needs cleaning/i,
+    cure: ({ container, node, volume }) => nodeErrorCure(saidLast(container), { node, isAttach: false, volume }),
+  },
+];
+
+/** What a container wrote before its end, where it writes that to its termination log (`terminationMessagePolicy`). */
+function saidLast({ lastState }: ContainerStatus): string {
+  return lastState?.terminated?.message ?? '';
+}
+
+/** It is started again and again. */
+function crashHint(crash: Crash): Hint {
+  const { pod, node, container } = crash;
+  const { exitCode, reason = '' } = container.lastState?.terminated ?? {};
+  const end = [...(exitCode === undefined ? [] : [`exit code ${exitCode}`]), ...(reason === '' ? [] : [reason])];
+  const message = saidLast(container);
+  const said = message.trim() === '' ? '' : ` It said last: ${quotedError(message)}`;
+  const { namespace = '', name } = pod.metadata;
+  const logs = shellCommand(['kubectl', 'logs', '-n', namespace, name, '-c', container.name, '--previous']) ?? '';
+  const known = isAboutVolume(crash) ? fileCures.find(({ pattern }) => pattern.test(message)) : undefined;
+  return {
+    text: `has its volumes on node ${node}, but its container ${container.name} ends each time that it is started${end.length === 0 ? '' : ` (${end.join(', ')})`}.${said}`,
+    cure: known === undefined ? `See why it ends: ${logs}` : `${unlessSaid(known.cure(crash))}. Its log: ${logs}`,
+  };
+}
+
+/** Whether the container has the volume, and names no path outside of it. */
+function isAboutVolume({ pod, container, claim }: Crash): boolean {
+  const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const mine = volumesOf(pod, claim);
+  const mounts = all.find(({ name }) => name === container.name)?.volumeMounts ?? [];
+  const paths = mounts.filter(({ name }) => mine.includes(name)).map(({ mountPath }) => mountPath);
+  const named = saidLast(container).match(/(?<![\w.:/])\/[\w.-]+(?:\/[\w.-]*)*/g) ?? [];
+  return paths.length > 0 && (named.length === 0 || named.some((each) => paths.some((path) => each.startsWith(path))));
+}
