@@ -15,6 +15,8 @@ interface NodeErrorCure {
   pattern: RegExp;
   /** As of `TextPattern`. */
   byWords?: true;
+  /** Whether it says nothing of a volume that is to be attached. */
+  onNode?: true;
   /** Without a full stop. */
   cure: (error: NodeError) => string;
 }
@@ -39,6 +41,18 @@ const cures: readonly NodeErrorCure[] = [
     pattern: /does not contain driver |not found in the list of registered CSI drivers/,
     cure: ({ node }) =>
       `Let the driver's node plugin, usually a DaemonSet, run on node ${node}, and see what it has registered: kubectl get csinode ${node} -o yaml`,
+  },
+  {
+    pattern: /\.sock\b.*(?:connection refused|no such file|connect|timed? ?out)|dial unix/is,
+    cure: (where) =>
+      where.isAttach
+        ? "The driver does not run beside its external-attacher: see the Pod of the driver's controller"
+        : `The driver's node plugin does not respond on node ${where.node}: see its Pod there, usually of a DaemonSet`,
+  },
+  {
+    pattern: /failed to find the secret|secrets? "[^"]+" (?:not found|is forbidden)/,
+    cure: ({ volume }) =>
+      `Create the Secret that the PersistentVolume names${secretText(volume)}; the PersistentVolume keeps that name, whatever the class says now`,
   },
   {
     pattern:
@@ -73,7 +87,21 @@ const cures: readonly NodeErrorCure[] = [
       'The storage has no volume of that name any more (spec.csi.volumeHandle of the PersistentVolume): see there who deleted or moved it. If it is gone, its data comes back only from a snapshot or backup, into a new claim',
   },
   {
-    pattern: openElsewhere,
+    pattern: /conflicting SELinux labels|SELinux.*(?:mismatch|conflict)/i,
+    cure: ({ node }) =>
+      `Another Pod on node ${node} has the volume mounted with another SELinux label: give both the same seLinuxOptions, or have them run on different nodes`,
+  },
+  {
+    pattern: /\bKMS|\bluks|cryptsetup|passphrase|(?:decrypt|encrypt)\w* .*(?:key|fail)|key .*(?:disabled|not enabled)/i,
+    byWords: true,
+    cure: ({ volume }) =>
+      `The volume is encrypted, and its key is not there, is disabled, or is another one: check the key, the right of the driver to use it, and its passphrase${secretText(volume)}. Without the key the data cannot be read`,
+  },
+  {
+    pattern: new RegExp(
+      `${openElsewhere.source}|VolumeInUse|IN_USE_BY_ANOTHER|already (?:attached|being used|mounted on another)`,
+      'i',
+    ),
     cure: () =>
       'Another machine still has the volume open, often the node on which its Pod ran before: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off. Two that write destroy the file system',
   },
@@ -104,6 +132,11 @@ const cures: readonly NodeErrorCure[] = [
   },
   { pattern: /x509: |certificate/i, cure: (where) => certificateCure(whoCalls(where)) },
   {
+    pattern: /unknown (?:read-only )?(?:in)?compatible feature|unsupported features/i,
+    cure: ({ node }) =>
+      `The file system of the volume was made with features that the kernel of node ${node} does not have: have the Pod run on a node with a newer kernel, and create further file systems with older features (options of mkfs in the class, if the driver has them)`,
+  },
+  {
     pattern: /wrong fs type|bad superblock|unknown filesystem type|duplicate UUID/i,
     cure: () =>
       'The file system of the volume is damaged, is another one than its fsType says, lacks its kernel module on the node, or is a copy with the UUID of one that is mounted (XFS: mount option nouuid). Take a snapshot or copy before you change anything on it',
@@ -115,9 +148,9 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /executable file not found|command not found|can't execute|exit (?:status|code) 127|helper program|bad option|modprobe|(?:kernel )?module \S+ not found/i,
+      /executable file not found|command not found|can't execute|exit (?:status|code) 127|helper program|bad option|modprobe|(?:kernel )?module \S+ not found|rpc\.statd is not running|mount\.nfs.*no such device/is,
     cure: ({ node }) =>
-      `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils or open-iscsi: install it there`,
+      `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils or open-iscsi: install and start it there`,
   },
   {
     pattern:
@@ -160,13 +193,21 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|NoPermission|Unauthenticated/i,
+      /(?:timed out )?waiting for (?:the )?(?:device|disk|udev|path|volume .*to (?:appear|be attached))|(?:device|multipath|disk)\S*:? .*not found|find (?:the )?(?:device|disk)|no such device|size reported to be zero/i,
     byWords: true,
-    cure: ({ volume }) =>
-      `The storage rejects the account that mounts the volume, or denies it a permission: correct its credentials or permissions${secretText(volume)}`,
+    onNode: true,
+    cure: ({ node }) =>
+      `The storage has attached the volume, and node ${node} does not see the device: check there that the disk shows (lsblk), and what brings it there, such as iSCSI sessions, multipath or udev; if it does not, detach it by moving the Pod to another node`,
   },
   {
-    pattern: /no such file or directory|No such device|does not exist/i,
+    pattern:
+      /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|NoPermission|Unauthenticated|UnauthorizedOperation|AccessDenied|not authorized|authorization fail/i,
+    byWords: true,
+    cure: ({ isAttach, volume }) =>
+      `The storage rejects the account that ${isAttach ? 'attaches' : 'mounts'} the volume, or denies it a permission: correct its credentials or permissions${secretText(volume)}`,
+  },
+  {
+    pattern: /no such file or directory|does not exist/i,
     byWords: true,
     cure: () =>
       'The storage does not have what the message names, such as a path or a share: create it there, or correct the PersistentVolume',
@@ -181,11 +222,30 @@ const cures: readonly NodeErrorCure[] = [
       `${whoCalls(where)} does not reach the storage: check the address, DNS, network policies and firewalls`,
   },
   {
+    pattern: /no space left on device|disk quota exceeded/i,
+    cure: ({ node }) =>
+      `The volume is full, or the disk of node ${node}, on which the mount points are: see which (df), and make room there`,
+  },
+  {
+    pattern:
+      /no (?:such |volume )plugin (?:matched)?|FindAttachablePluginBySpec failed|failed to get Plugin from volumeSpec/i,
+    cure: () =>
+      'Kubernetes of this version has no plugin for that kind of volume any more: create the PersistentVolume again for its CSI driver (with persistentVolumeReclaimPolicy Retain before, so that no data goes)',
+  },
+  {
     pattern: /operation .*already exists|code = Aborted/i,
     cure: () =>
       lasting(
         'Nothing yet: an earlier call for this volume is still in progress',
         'See why the storage does not respond',
+      ),
+  },
+  {
+    pattern: /deadline ?exceeded/i,
+    cure: (where) =>
+      lasting(
+        'Nothing yet: the driver has not ended in time, and is asked again',
+        `See in ${logOf(where)} what it waits for, usually for the storage`,
       ),
   },
 ];
@@ -197,15 +257,16 @@ function whoCalls({ node, isAttach }: NodeError): string {
 
 /** What to do, with whose log says more. @param error - as an event or a VolumeAttachment has it. */
 export function nodeErrorCure(error: string, where: NodeError): string {
-  const { node, isAttach, volume } = where;
-  const known = cures.find(({ pattern }) => pattern.test(error));
+  const known = cures.find(({ pattern, onNode }) => pattern.test(error) && !(onNode === true && where.isAttach));
   if (known !== undefined) return known.byWords === true ? unlessSaid(known.cure(where)) : known.cure(where);
-  const log = isAttach
-    ? "the log of the driver's controller, container csi-attacher,"
-    : volume !== undefined && volume.spec.csi === undefined
-      ? `the log of the kubelet on node ${node}`
-      : `the log of the driver's node plugin on node ${node}`;
-  return `Do what the error says; ${log} has the rest`;
+  return `Do what the error says; ${logOf(where)} has the rest`;
+}
+
+function logOf({ node, isAttach, volume }: NodeError): string {
+  if (isAttach) return "the log of the driver's controller, container csi-attacher,";
+  return volume !== undefined && volume.spec.csi === undefined
+    ? `the log of the kubelet on node ${node}`
+    : `the log of the driver's node plugin on node ${node}`;
 }
 
 function hasAffinity(volume: PersistentVolume | undefined): boolean {

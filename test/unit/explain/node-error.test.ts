@@ -155,6 +155,69 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       /^Nothing yet/,
     ],
     [
+      'a node plugin that does not respond',
+      'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /var/lib/kubelet/plugins/d/csi.sock: connect: connection refused"',
+      /^The driver's node plugin does not respond on node n1/,
+    ],
+    [
+      'a Secret that is not there',
+      'fetching NodeStageSecretRef ns1/creds failed: kubernetes.io/csi: failed to find the secret creds in the namespace ns1 with error: secrets "creds" not found',
+      /^Create the Secret that the PersistentVolume names \(Secret ns1\/creds\)/,
+    ],
+    [
+      'SELinux labels that differ',
+      'conflicting SELinux labels of volume data: "system_u:object_r:container_file_t:s0:c1" and "…:c2"',
+      /^Another Pod on node n1 has the volume mounted with another SELinux label/,
+    ],
+    [
+      'a key that is disabled',
+      'rpc error: code = Internal desc = KMSInvalidStateException: arn:aws:kms:eu-west-1:1:key/k is disabled',
+      /^Unless the error says otherwise: the volume is encrypted, and its key/,
+    ],
+    ['a passphrase', 'luksOpen: No key available with this passphrase.', /the volume is encrypted, and its key/],
+    ['a disk that another machine has', 'RESOURCE_IN_USE_BY_ANOTHER_RESOURCE', /^Another machine still has the volume/],
+    [
+      'a file system that is newer than the kernel',
+      'XFS: superblock has unknown read-only compatible features (0x8) enabled',
+      /^The file system of the volume was made with features that the kernel of node n1 does not have/,
+    ],
+    [
+      'a device that does not show',
+      'MountVolume.WaitForAttach failed for volume "v" : timed out waiting for device /dev/xvdba to be attached',
+      /^Unless the error says otherwise: the storage has attached the volume, and node n1 does not see the device/,
+    ],
+    ['a path of multipath that does not show', 'multipath: device is not found', /node n1 does not see the device/],
+    [
+      'an initiator that is refused',
+      'iscsiadm: initiator reported error (24 - iSCSI login failed due to authorization failure)',
+      /the storage rejects the account that mounts the volume/,
+    ],
+    [
+      'a kernel without NFS',
+      'mount.nfs: mount system call failed\nmount.nfs: No such device',
+      /^Node n1 lacks a program/,
+    ],
+    [
+      'a lock service that does not run',
+      'mount.nfs: rpc.statd is not running but is required',
+      /^Node n1 lacks a program/,
+    ],
+    [
+      'a disk that is full',
+      'mkdir /var/lib/kubelet/p: no space left on device',
+      /^The volume is full, or the disk of node n1/,
+    ],
+    [
+      'a plugin that Kubernetes no longer has',
+      'FindAttachablePluginBySpec failed for volume "v"',
+      /^Kubernetes of this version has no plugin for that kind of volume/,
+    ],
+    [
+      'a call that does not end',
+      'rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+      /^Nothing yet: the driver has not ended in time.* If it lasts: see in the log of the driver's node plugin on node n1/,
+    ],
+    [
       'nothing that is known',
       'the driver is on fire',
       /^Do what the error says; the log of the driver's node plugin on node n1 has the rest$/,
@@ -176,6 +239,14 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       assert.match(cure, /the driver's controller/i);
       assert.doesNotMatch(cure, /n1/);
     }
+    assert.match(
+      nodeErrorCure('failed to find disk', { node: 'n1', isAttach: true, volume }),
+      /^Do what the error says; the log of the driver's controller/,
+    );
+    assert.match(
+      nodeErrorCure('ec2: UnauthorizedOperation', { node: 'n1', isAttach: true, volume }),
+      /the account that attaches the volume/,
+    );
     const nfs = { metadata: { name: 'v' }, spec: {} } as PersistentVolume;
     assert.match(nodeErrorCure('on fire', { node: 'n1', isAttach: false, volume: nfs }), /the kubelet on node n1/);
   });
