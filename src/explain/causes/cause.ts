@@ -61,6 +61,8 @@ export interface TextPattern {
   byWords?: boolean;
   /** Whether it is about the account of the driver, whose Secret the class may name. */
   account?: boolean;
+  /** Whether it is about what the parameters of the class ask for. */
+  parameters?: boolean;
 }
 
 export interface WaitPattern extends TextPattern {

@@ -1,5 +1,8 @@
 /** What texts of failures and waits mean: the causes, in the order in which their texts are compared. */
+import { nameList } from '../../base/name-list.ts';
+import { shortValue } from '../../base/short-value.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
+import { found } from '../cluster-reader.ts';
 import { driverLogText } from '../driver-log.ts';
 import { type MissingRight, missingRight, rightCure } from '../missing-right.ts';
 import { cureText, type LastingCure } from '../texts.ts';
@@ -50,6 +53,9 @@ const definitions: readonly CauseDefinition[] = [
   apiServer,
   driverError, // last, as it fits every failure
 ];
+
+/** Parameters in a message: more are counted. */
+const maxParameters = 8;
 
 /** Prefixes of the Go sidecar; the first one before version 6. */
 const classPrefix = /^failed to provision volume with StorageClass "[^"]*": /;
@@ -113,14 +119,22 @@ function secretText(facts: ClaimFacts | undefined): string {
   return ` (the class names Secret ${namespace}/${name})`;
 }
 
+/** The names of its parameters that are for the driver: their values may be secret. */
+function parametersText(facts: ClaimFacts | undefined): string {
+  const all = Object.keys(found(facts?.storageClass)?.parameters ?? {});
+  const own = all.filter((key) => !key.startsWith('csi.storage.k8s.io/')).map((key) => shortValue(key));
+  return own.length === 0 ? '' : ` (parameters of the class: ${nameList(own, maxParameters)})`;
+}
+
 function textualMeaning(text: string, facts: ClaimFacts | undefined): Meaning {
   const bare = text.replace(classPrefix, '').replace(infeasiblePrefix, '');
   const texts = bare === text ? [text] : [bare, text];
   for (const { name, failures = [] } of definitions) {
     const meaning = failures.find(({ pattern }) => texts.some((each) => pattern.test(each)));
     if (meaning !== undefined) {
-      const { cure, late, log, byWords, account } = meaning;
-      return { cause: name, cure: account === true ? `${cure}${secretText(facts)}` : cure, late, log, byWords };
+      const { cure, late, log, byWords, account, parameters } = meaning;
+      const of = account === true ? secretText(facts) : parameters === true ? parametersText(facts) : '';
+      return { cause: name, cure: `${cure}${of}`, late, log, byWords };
     }
   }
   throw new Error('the last cause fits every text');

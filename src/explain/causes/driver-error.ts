@@ -90,9 +90,14 @@ export const networkWords = [
 
 /** The storage has nothing for what is asked, however much room there is. */
 const misfitWords = [
-  'no (?:compatible|suitable|matching|valid) (?:datastore|pool|backend|host|storage)',
+  String.raw`(?:\bno|not find (?:an?|any)|n't find (?:an?|any)) (?:(?:available|compatible|eligible|matching|online|suitable|valid) )?(?:aggregate|backend|datastore|host|(?:storage )?pool|storage system)s?\b`,
   'no valid (?:host|backend) was found',
 ];
+
+const modes = String.raw`(?:access ?modes?|Read(?:Write|Only)(?:Once|Many)|(?:MULTI|SINGLE)_NODE_\w+|multi-?node)`;
+const modeRefusals = String.raw`(?:\bonly (?:\w+ )?support|\bnot (?:\w+ )?support|unsupported|not allowed|\binvalid)`;
+/** In either order. */
+const accessModeError = new RegExp(`${modes}.*${modeRefusals}|${modeRefusals}.*${modes}`, 'is');
 
 /** The storage does not accept a value, such as a type or a zone. */
 export const invalidWords = [
@@ -149,9 +154,10 @@ const creationErrors: readonly TextPattern[] = [
   ...storageErrors,
   {
     pattern: vagueError(misfitWords),
-    cure: 'No storage that the driver knows fits what the class asks for, such as its policy, pool or tags: correct the class (delete it and create it again), or the storage so that it fits',
+    cure: 'No storage that the driver knows fits what the class asks for, or what fits is not online: correct the class (delete it and create it again), or the storage so that it fits',
     log: true,
     byWords: true,
+    parameters: true,
   },
   {
     pattern: vagueError([String.raw`InvalidVolume\.NotFound`]),
@@ -227,6 +233,10 @@ export const driverError = defineCause({
     {
       pattern: /code = AlreadyExists /,
       cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, so that its volume gets another name',
+    },
+    {
+      pattern: accessModeError,
+      cure: 'The storage does not have volumes with the access mode that the claim requests: recreate the claim with one that the message names, usually ReadWriteOnce, or with a class for shared files',
     },
     {
       pattern:

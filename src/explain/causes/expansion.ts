@@ -57,7 +57,7 @@ function hintOf({ status }: ResizedClaim, facts: ClaimFacts): Hint {
     const ago = newest === undefined ? '' : `, ${durationText(nowMs - newest.atMs)} ago`;
     return {
       text: `the volume could not be expanded${ago}: ${quotedError(newest?.text ?? error?.message ?? state).replace(/\.$/, '')}`,
-      cure: `Do what the error says (the log of the driver's controller, container csi-resizer, has the rest), ${smallerCure}`,
+      cure: failedCure(newest?.text ?? error?.message ?? ''),
       isLate: true,
     };
   }
@@ -70,6 +70,17 @@ function hintOf({ status }: ResizedClaim, facts: ClaimFacts): Hint {
     };
   }
   return untouched(facts);
+}
+
+/** Storages that expand only what no machine uses. */
+const detachedWords =
+  /(?:attached|in use|in-use|published|mounted|online|running)\b.*(?:resiz|expan|extend|deallocat|detach|stop)|(?:resiz|expan|extend).*\b(?:attached|in use|in-use|published|mounted|online|running)/is;
+
+function failedCure(text: string): string {
+  const log = "the log of the driver's controller, container csi-resizer, has the rest";
+  return detachedWords.test(text)
+    ? `Unless the error says otherwise: this storage expands only what no machine uses. End the Pods that use the claim, such as by scaling down what creates them, until the volume is detached; it is then expanded, and the Pods can start again (${log}); ${smallerCure}`
+    : `Do what the error says (${log}), ${smallerCure}`;
 }
 
 /** The storage is larger; a kubelet expands the file system where a Pod uses it. */

@@ -6,6 +6,8 @@ import { certificateCure, networkWords, openElsewhere } from './driver-error.ts'
 /** Where it failed, and for which volume. */
 interface NodeError {
   node: string;
+  /** Taints of the node, where it was read: such as `key:NoSchedule`. */
+  taints?: readonly string[];
   isAttach: boolean;
   /** Undefined where it was not read. */
   volume: PersistentVolume | undefined;
@@ -39,8 +41,8 @@ const cures: readonly NodeErrorCure[] = [
   { pattern: /timed out waiting for external-attacher/, cure: () => attacherCure },
   {
     pattern: /does not contain driver |not found in the list of registered CSI drivers/,
-    cure: ({ node }) =>
-      `Let the driver's node plugin, usually a DaemonSet, run on node ${node}, and see what it has registered: kubectl get csinode ${node} -o yaml`,
+    cure: ({ node, taints = [] }) =>
+      `Let the driver's node plugin, usually a DaemonSet, run on node ${node}${taints.length === 0 ? '' : ` (its Pods must tolerate the taint ${taints.join(' and ')})`}, and see what it has registered: kubectl get csinode ${node} -o yaml`,
   },
   {
     pattern: /\.sock\b.*(?:connection refused|no such file|connect|timed? ?out)|dial unix/is,
@@ -234,10 +236,10 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern: /operation .*already exists|code = Aborted/i,
-    cure: () =>
+    cure: (where) =>
       lasting(
         'Nothing yet: an earlier call for this volume is still in progress',
-        'See why the storage does not respond',
+        `See in ${logOf(where)} what it waits for, usually for a storage that does not respond; check that the storage is well, and reached from there. If the call hangs even then, delete the Pod of the driver there`,
       ),
   },
   {

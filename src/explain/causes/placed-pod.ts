@@ -3,7 +3,7 @@ import { shellWord } from '../../base/shell-word.ts';
 import { shortValue } from '../../base/short-value.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
-import { claimsOf, type Pod } from '../cluster-objects.ts';
+import { claimsOf, type ClusterNode, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import { attacherPrefix, finalizerRemoval } from '../known-finalizers.ts';
 import { isReady } from '../node-labels.ts';
@@ -66,8 +66,14 @@ export function placedHint(pod: Pod, node: string, facts: ClaimFacts): Hint | un
   const isAttach = about.some(({ reason, message }) => reason === 'FailedAttachVolume' && message === newest.text);
   return {
     text: `${base}: its volume cannot be ${isAttach ? 'attached' : 'mounted'}. Last error, ${ago} ago: ${newest.text}`,
-    cure: nodeErrorCure(newest.text, { node, isAttach, volume: found(facts.volume) }),
+    cure: nodeErrorCure(newest.text, { node, taints: taintsOf(own), isAttach, volume: found(facts.volume) }),
   };
+}
+
+/** Those for which a Pod needs a toleration. */
+function taintsOf(node: ClusterNode | undefined): string[] {
+  const all = node?.spec?.taints?.filter(({ effect }) => effect !== 'PreferNoSchedule') ?? [];
+  return all.map(({ key, effect }) => `${key}:${effect}`);
 }
 
 /** The volume is attached to a node on which kube-controller-manager knows no Pod that uses it. */

@@ -1232,6 +1232,20 @@ const starting: readonly Row[] = [
     advises: /^Give each PersistentVolume a volumeHandle of its own, .*; or mount claim d twice, with subPath$/,
   },
   {
+    title: 'a bound claim whose Pod is on a tainted node without the node plugin of the driver',
+    async arrange(world) {
+      const message = `MountVolume.MountDevice failed for volume "${world.name('volume')}" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name d not found in the list of registered CSI drivers`;
+      await startWith(world, { reason: 'FailedMount', message, component: 'kubelet', count: 4 });
+      await taint(world, 'nvidia.com/gpu');
+    },
+    recorded: boundAndPending,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /its volume cannot be mounted\. Last error, \d+ s ago: .*not found in the list of registered CSI drivers$/,
+    advises:
+      /^Let the driver's node plugin, usually a DaemonSet, run on node \S+node \(its Pods must tolerate the taint nvidia\.com\/gpu:NoSchedule\)/,
+  },
+  {
     title: 'a bound claim whose volume is in another zone than its node, which its PersistentVolume does not say',
     arrange: (world) =>
       startWith(world, {
@@ -1364,6 +1378,22 @@ const changing: readonly Row[] = [
     cause: 'bound',
     says: /requests 2Gi, and has 1Gi: the volume could not be expanded, \d+ s ago: .* desc = pool is full\.$/,
     advises: /csi-resizer.*, or request less: /,
+  },
+  {
+    title: 'a bound claim that requests more of a storage that expands nothing in use',
+    async arrange(world) {
+      await requestMore(world);
+      const message =
+        'resize volume "pvc-1" failed: rpc error: code = Internal desc = Cannot resize disk d while it is attached to running VM';
+      const event = { reason: 'VolumeResizeFailed', message, component: 'external-resizer csi.example.com' };
+      await world.addEvent({ kind: 'claim', name: 'c' }, event);
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'bound',
+    cause: 'bound',
+    says: /requests 2Gi, and has 1Gi: the volume could not be expanded, \d+ s ago: .* attached to running VM\.$/,
+    advises:
+      /^Unless the error says otherwise: this storage expands only what no machine uses\. End the Pods that use the claim/,
   },
   {
     title: 'a bound claim that requests more, and whose file system nobody expands',

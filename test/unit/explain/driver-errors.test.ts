@@ -79,6 +79,33 @@ describe('an error with a code for everything', () => {
       /^Unless the error says otherwise: the driver does not reach its storage/,
     ],
     [
+      'backends of which none fits',
+      error('Unknown', 'no available backends for storage class gold'),
+      'driver-error',
+      /^Unless the error says otherwise: no storage that the driver knows fits what the class asks for, or what fits is not online/,
+    ],
+    [
+      'a host that is not found among several',
+      error('Internal', "Couldn't find any host available to create Volume"),
+      'driver-error',
+      /no storage that the driver knows fits what the class asks for/,
+    ],
+    [
+      'an access mode of a local path, without a code',
+      'NodePath only supports ReadWriteOnce and ReadWriteOncePod (1.22+) access modes',
+      'driver-error',
+      /^The storage does not have volumes with the access mode that the claim requests/,
+    ],
+    [
+      'an access mode of the CSI specification',
+      error(
+        'InvalidArgument',
+        'volume capability access mode MULTI_NODE_MULTI_WRITER is not supported for block storage',
+      ),
+      'driver-error',
+      /^The storage does not have volumes with the access mode/,
+    ],
+    [
       'a size that is not accepted',
       error('Internal', '[400] [size] Must be 10-16384'),
       'driver-error',
@@ -245,6 +272,15 @@ describe('an error with a code for everything', () => {
       assert.match(cureOf(text), cure);
     });
   }
+});
+
+test('an error about what fits the class names its parameters, of which no value is said', () => {
+  const parameters = { dsm: '10.0.0.1', location: '/volume1', 'csi.storage.k8s.io/fstype': 'ext4' };
+  const storageClass = { kind: 'found', value: { metadata: { name: 'nas' }, provisioner: 'd', parameters } };
+  const claim = { metadata: { name: 'c' }, spec: {} };
+  const facts = { claim, storageClass } as unknown as ClaimFacts;
+  const { cure } = failureMeaning(error('Unknown', 'no available backends'), { facts });
+  assert.match(cure, / \(parameters of the class: dsm, location\)$/);
 });
 
 describe('a value of the class that the driver refuses without quotes', () => {
