@@ -25,6 +25,8 @@ export const limitWords = [
   String.raw`(?:insufficient|not enough) (?:\w+ )?(?:space|capacity|storage)`,
   'out of (?:space|capacity)',
   '(?:POOL|RESOURCES?)_EXHAUSTED',
+  String.raw`\b(?:pool|cluster|datastore|osds?|storage) (?:is|are) full\b`,
+  'maximum number of',
 ];
 
 /** A cloud has none left for anybody, whatever an account may have. */
@@ -63,7 +65,12 @@ const policyWords = [
   'violates (?:constraint|organization policy)',
 ];
 
-const certificateWords = ['x509: ', 'certificate (?:has expired|verify failed|signed by)', 'bad certificate'];
+const certificateWords = [
+  'x509: ',
+  'certificate (?:has expired|verify failed|signed by)',
+  'verify certificate',
+  'bad certificate',
+];
 
 const credentialWords = [
   'InvalidClientTokenId',
@@ -73,6 +80,9 @@ const credentialWords = [
   '(?:authentication|login) fail',
   String.raw`(?:token|session|credentials?|password|key) (?:is|are|has) (?:invalid|not valid|expired)`,
   'Failed to refresh the Token',
+  'incorrect user ?name or password',
+  'get credentials: ',
+  String.raw`\b(?:status(?: code)?:?|HTTP) 401\b`,
   String.raw`\bunauthorized\b`,
 ];
 
@@ -88,9 +98,21 @@ export const networkWords = [
   'network is unreachable',
 ];
 
+/** The storage responds, and cannot work at the moment. */
+const troubleWords = [
+  String.raw`\b(?:status(?: code)?:?|HTTP) 50\d\b`,
+  'Service ?Unavailable',
+  'bad gateway',
+  String.raw`\b(?:is|are) (?:sealed|in maintenance)\b`,
+  'try again later',
+];
+
+/** A call of the driver to its storage has not ended in time. */
+const timeoutWords = ['deadline exceeded', String.raw`\btime(?:d |-)?out\b`];
+
 /** The storage has nothing for what is asked, however much room there is. */
 const misfitWords = [
-  String.raw`(?:\bno|not find (?:an?|any)|n't find (?:an?|any)) (?:(?:available|compatible|eligible|matching|online|suitable|valid) )?(?:aggregate|backend|datastore|host|(?:storage )?pool|storage system)s?\b`,
+  String.raw`(?:\bno|not find (?:an?|any)|n't find (?:an?|any)) (?:(?:available|compatible|eligible|matching|online|suitable|valid) )?(?:aggregate|backend|datastore|host|(?:storage )?pool|storage system|vg|volume group)s?\b`,
   'no valid (?:host|backend) was found',
 ];
 
@@ -98,6 +120,8 @@ const modes = String.raw`(?:access ?modes?|Read(?:Write|Only)(?:Once|Many)|(?:MU
 const modeRefusals = String.raw`(?:\bonly (?:\w+ )?support|\bnot (?:\w+ )?support|unsupported|not allowed|\binvalid)`;
 /** In either order. */
 const accessModeError = new RegExp(`${modes}.*${modeRefusals}|${modeRefusals}.*${modes}`, 'is');
+
+const existsWords = [String.raw`(?<!operation.*)\balready (?:exists?|taken)\b`, 'file exists'];
 
 /** The storage does not accept a value, such as a type or a zone. */
 export const invalidWords = [
@@ -108,9 +132,16 @@ export const invalidWords = [
   String.raw`\.NotSupported`,
   String.raw`\bunsupported`,
   String.raw`\bmust be\b`,
+  'unknown (?:field|option|parameter)',
 ];
 
-const absentWords = ['not ?found', String.raw`\bno [\w ]+ found\b`, 'does not exist', 'no such ', 'could not find'];
+const absentWords = [
+  'not ?found',
+  String.raw`\bno [\w ]+ found\b`,
+  'does not exist',
+  'no such ',
+  'could not (?:be found|find)',
+];
 
 const accountCure =
   'The account with which the driver uses the storage lacks a permission: its administrator grants what the message names, or a Secret or the configuration of the driver names another account';
@@ -118,6 +149,12 @@ const unreachableCure =
   'The driver does not reach its storage: check the address (in the class, or in the configuration of the driver), DNS, network policies and firewalls';
 const absentCure =
   'The storage does not have what the class or the configuration of the driver names, such as a pool, a share or a zone: create that, or correct the class (delete it and create it again)';
+
+const slowCure = 'Nothing yet: the driver may still be at work, and is called again';
+const slowLateCure =
+  'The storage does not respond to the driver in time: check that it works, and that the Pod of the driver reaches it (network policies, firewalls). If its work just takes longer, raise --timeout of the provisioner';
+const existsCure =
+  'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, so that its volume gets another name';
 
 /** What the words of storages mean, of whatever call. */
 export const storageErrors: readonly TextPattern[] = [
@@ -147,6 +184,24 @@ export const storageErrors: readonly TextPattern[] = [
   },
   { pattern: vagueError(certificateWords), cure: certificateCure('the driver'), log: true },
   { pattern: vagueError(networkWords), cure: unreachableCure, log: true, byWords: true },
+  {
+    pattern: vagueError(troubleWords),
+    cure: 'Nothing yet: the storage does not work at the moment, and the driver is called again',
+    late: 'The storage, or the service through which the driver uses it, does not work: its administrator sees why',
+    log: true,
+  },
+  { pattern: vagueError(timeoutWords), cure: slowCure, late: slowLateCure, log: true },
+  {
+    pattern: vagueError(['read-only file ?system']),
+    cure: 'The driver may only read the storage: export or mount it so that the driver can write, or repair it if errors have made it read-only',
+    log: true,
+  },
+  {
+    pattern: vagueError([String.raw`\blicen[cs]es?\b`]),
+    cure: 'The storage needs a licence for this, or its licence has ended: its administrator renews it, or the class does without that feature',
+    log: true,
+    byWords: true,
+  },
 ];
 
 /** What they mean of a volume that is to be created. */
@@ -164,6 +219,7 @@ const creationErrors: readonly TextPattern[] = [
     cure: 'The storage lost the volume while creating it; its own log (at AWS: CloudTrail) says why: often the account of the driver may not use the encryption key',
     log: true,
   },
+  { pattern: vagueError(existsWords), cure: existsCure, log: true, byWords: true },
   { pattern: vagueError(absentWords), cure: absentCure, log: true, byWords: true },
   {
     pattern: vagueError(invalidWords),
@@ -212,8 +268,8 @@ export const driverError = defineCause({
     driverAway,
     {
       pattern: /code = (DeadlineExceeded|Canceled) /,
-      cure: 'Nothing yet: the driver may still be creating the volume, and is called again',
-      late: 'The storage does not respond to the driver in time: check that it works, and that the Pod of the driver reaches it (network policies, firewalls). If volumes just take longer, raise --timeout of the provisioner',
+      cure: slowCure,
+      late: slowLateCure,
       log: true,
     },
     {
@@ -232,7 +288,7 @@ export const driverError = defineCause({
     },
     {
       pattern: /code = AlreadyExists /,
-      cure: 'The storage has another volume of this name: if nobody needs it, delete it there; or recreate the claim, so that its volume gets another name',
+      cure: existsCure,
     },
     {
       pattern: accessModeError,
@@ -245,8 +301,20 @@ export const driverError = defineCause({
       byWords: true,
     },
     {
+      pattern: /code = InvalidArgument .*(?:\bparameter|storage ?class\b)/is,
+      cure: 'A parameter of the class is wrong: delete the class and create it again with the right one. The claim can stay',
+      byWords: true,
+      parameters: true,
+    },
+    {
       pattern: /infeasible error|code = InvalidArgument /,
       cure: 'The driver cannot create such a volume: recreate the claim with other values. If the class is wrong, delete it and create it again before',
+    },
+    {
+      pattern: /\bno (?:available |matching |suitable )?topolog|accessibility requirements?|match\w* topology/i,
+      cure: 'The driver finds no place for the volume: compare allowedTopologies of the class, and the nodes that the Pod may use, with the topology keys that its node plugin has registered: kubectl get csinodes -o yaml',
+      log: true,
+      byWords: true,
     },
     {
       pattern: /code = FailedPrecondition /,
@@ -263,9 +331,9 @@ export const driverError = defineCause({
       cure: 'The storage reports data that is lost or damaged: its administrator has to look at it',
       log: true,
     },
+    helperError,
     ...creationErrors,
     unavailable,
-    helperError,
     {
       pattern: /^An earlier attempt may have left a volume/,
       cure: 'See "A record that is stuck" in docs/troubleshooting.md',

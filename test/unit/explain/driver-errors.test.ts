@@ -106,6 +106,78 @@ describe('an error with a code for everything', () => {
       /^The storage does not have volumes with the access mode/,
     ],
     [
+      'a pool that is full',
+      error('Internal', 'pool is full'),
+      'no-capacity',
+      /^Unless the error says otherwise: the storage has no room/,
+    ],
+    [
+      'a volume group that is not found by its pattern',
+      error('Internal', 'no vg available to serve volume request'),
+      'driver-error',
+      /^Unless the error says otherwise: no storage that the driver knows fits/,
+    ],
+    [
+      'a name that is taken',
+      error('Internal', "cannot create 'tank/pvc-1': dataset already exists"),
+      'driver-error',
+      /^Unless the error says otherwise: the storage has another volume of this name/,
+    ],
+    [
+      'a status of HTTP about an account',
+      error('Internal', 'Request failed with status code 401'),
+      'driver-error',
+      /^Unless the error says otherwise: the storage does not accept the credentials/,
+    ],
+    [
+      'a password',
+      error('Internal', 'Cannot complete login due to an incorrect user name or password.'),
+      'driver-error',
+      /^Unless the error says otherwise: the storage does not accept the credentials/,
+    ],
+    [
+      'credentials that are not there',
+      error('Internal', 'get identity: get credentials: no EC2 IMDS role found'),
+      'driver-error',
+      /^Unless the error says otherwise: the storage does not accept the credentials/,
+    ],
+    [
+      'a storage that is in trouble',
+      error('Internal', 'unexpected status code 503'),
+      'driver-error',
+      /^The storage, or the service through which the driver uses it, does not work/,
+    ],
+    [
+      'a call that does not end',
+      error('Internal', 'caused by: context deadline exceeded'),
+      'driver-error',
+      /^The storage does not respond to the driver in time/,
+    ],
+    [
+      'storage that may only be read',
+      error('Internal', 'mkdir /mnt/pvc-1: read-only file system'),
+      'driver-error',
+      /^The driver may only read the storage/,
+    ],
+    [
+      'a licence',
+      error('Internal', 'license expired'),
+      'driver-error',
+      /^Unless the error says otherwise: the storage needs a licence/,
+    ],
+    [
+      'a topology',
+      error('FailedPrecondition', 'no topology key found on CSINode node-1'),
+      'driver-error',
+      /^Unless the error says otherwise: the driver finds no place for the volume/,
+    ],
+    [
+      'a parameter of the class',
+      error('InvalidArgument', 'invalid parameter "tpye" in storage class'),
+      'driver-error',
+      /^Unless the error says otherwise: a parameter of the class is wrong/,
+    ],
+    [
       'a size that is not accepted',
       error('Internal', '[400] [size] Must be 10-16384'),
       'driver-error',
@@ -333,7 +405,7 @@ describe('an error about a volume with a data source', () => {
     });
     assert.match(cure, /^The driver cannot create such a volume from VolumeSnapshot ns1\/s/);
     const other = failureMeaning(error('InvalidArgument', 'unknown parameter tier'), { facts });
-    assert.match(other.cure, /^The driver cannot create such a volume: /);
+    assert.match(other.cure, /^A parameter of the class is wrong/);
   });
 });
 
