@@ -50,10 +50,6 @@ export class LiveStreams implements Disposable {
     this.#options = options;
   }
 
-  get size(): number {
-    return this.#streams.size;
-  }
-
   get isFull(): boolean {
     return this.#closed || this.#streams.size >= maxStreams;
   }
@@ -96,7 +92,7 @@ export class LiveStreams implements Disposable {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     await this.#send([...this.#streams]);
-    if (this.#streams.size === 0 || this.#closed) return;
+    if (this.#streams.size === 0) return; // the last reader left meanwhile
     const tookMs = clock.monotonicMs() - startedMs;
     const pauseMs = Math.min(Math.max(intervalMs, tookMs / maxShare), maxIntervalMs);
     this.#timer?.cancel();
