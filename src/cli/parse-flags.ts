@@ -13,6 +13,7 @@ import {
   flagTable,
   type FlagValues,
   isBoolean,
+  placeholderOf,
 } from './flags.ts';
 import { FlagValueError, parseValue } from './parse-value.ts';
 
@@ -175,7 +176,7 @@ export function helpText(argv0: string): string {
 }
 
 function optionOf(name: FlagName, spec: FlagSpec): Option {
-  const long = `--${name} <${spec.value ?? 'bool'}>`;
+  const long = `--${name} <${placeholderOf(spec) ?? 'bool'}>`;
   return new Option(spec.shorthand === undefined ? long : `-${spec.shorthand}, ${long}`, spec.description)
     .default(defaultValue(name, spec))
     .argParser((text, previous: ReturnType<typeof parseValue>) => parseValue(name, spec, text, previous))
@@ -196,7 +197,7 @@ function optionTerm(option: Option): string {
   const spec = specOf(option);
   const short = spec.shorthand === undefined ? '    ' : `-${spec.shorthand}, `;
   if (isBoolean(spec)) return `${short}--${option.name()}${spec.default === 'true' ? '=false' : ''}`;
-  return `${short}--${option.name()} <${spec.value ?? spec.kind}>`;
+  return `${short}--${option.name()} <${placeholderOf(spec) ?? spec.kind}>`;
 }
 
 function optionDescription(option: Option): string {

@@ -54,10 +54,9 @@ export function parseValue<Kind extends FlagKind>(
   }
 }
 
-/** Flags of class G drop the details, as Go's flag package does. */
+/** Terse flags drop the details, as Go's flag package does. */
 function reasonOf(error: Error, spec: FlagSpec): string {
-  const detailed = spec.class === 'P' || spec.kind === 'unused-bool';
-  if (detailed) return error.message;
+  if (spec.isTerse !== true) return error.message;
   if (error instanceof StrconvError && error.outOfRange) return 'value out of range';
   return error instanceof StrconvError || error instanceof GoDurationError ? 'parse error' : error.message;
 }
