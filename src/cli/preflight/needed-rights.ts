@@ -57,12 +57,12 @@ export interface NeededRights {
   where?: 'lock' | 'capacity' | 'anywhere';
   /** Default: always. */
   state?: (facts: SidecarFacts) => FeatureState;
-  /** How much it matters while the feature is on. */
-  level: FindingLevel;
+  /** How much it matters while the feature is on. Default: `must`. */
+  level?: FindingLevel;
   /** What is lost, as a clause without a full stop. */
   without: string;
-  /** Whether the Go sidecar needs it as well, from which release on. */
-  go: 'needs it too' | 'needs it since v5.0' | 'needs it since v6.2' | 'does not need it';
+  /** Whether the Go sidecar needs it as well, from which release on. Default: it does, from the first one on. */
+  go?: 'needs it since v5.0' | 'needs it since v6.2' | 'does not need it';
 }
 
 const cached = ['list', 'watch'] as const;
@@ -73,15 +73,12 @@ export const neededRights: readonly NeededRights[] = [
     feature: 'provisioning',
     resource: persistentVolumes,
     verbs: ['list', 'watch', 'create', 'delete'],
-    level: 'must',
     without: 'no volume is provisioned or deleted',
-    go: 'needs it too',
   },
   {
     feature: 'provisioning',
     resource: persistentVolumes,
     verbs: ['patch'],
-    level: 'must',
     without:
       'a volume stays in the phase Terminating once its storage is deleted, since its finalizer cannot be removed',
     go: 'needs it since v5.0',
@@ -90,23 +87,18 @@ export const neededRights: readonly NeededRights[] = [
     feature: 'provisioning',
     resource: persistentVolumeClaims,
     verbs: cached,
-    level: 'must',
     without: 'no claim is provisioned',
-    go: 'needs it too',
   },
   {
     feature: 'provisioning',
     resource: persistentVolumeClaims,
     verbs: ['update'],
-    level: 'must',
     without: 'a claim whose node has no room keeps that node, and no claim is cloned',
-    go: 'needs it too',
   },
   {
     feature: 'provisioning',
     resource: persistentVolumeClaims,
     verbs: ['get'],
-    level: 'must',
     without:
       'a claim whose node has no room keeps that node, no claim is cloned, and what was created for a claim that is gone is not deleted',
     go: 'does not need it',
@@ -115,9 +107,7 @@ export const neededRights: readonly NeededRights[] = [
     feature: 'provisioning',
     resource: storageClasses,
     verbs: cached,
-    level: 'must',
     without: 'no claim is provisioned',
-    go: 'needs it too',
   },
   {
     feature: 'provisioning',
@@ -134,7 +124,6 @@ export const neededRights: readonly NeededRights[] = [
     verbs: ['create', 'patch'],
     level: 'warning',
     without: 'users do not see why a claim waits',
-    go: 'needs it too',
   },
   {
     feature: 'journal',
@@ -153,9 +142,7 @@ export const neededRights: readonly NeededRights[] = [
     verbs: lockVerbs,
     where: 'lock',
     state: electionState,
-    level: 'must',
     without: 'nobody becomes leader, and nothing is provisioned',
-    go: 'needs it too',
   },
   {
     feature: 'leader-election',
@@ -172,18 +159,14 @@ export const neededRights: readonly NeededRights[] = [
     resource,
     verbs: cached,
     state: usesTopology,
-    level: 'must',
     without: 'no claim is provisioned for a driver with topology',
-    go: 'needs it too',
   })),
   ...[nodeResource, csiNodeResource].map((resource): NeededRights => ({
     feature: 'capacity',
     resource,
     verbs: cached,
     state: (facts) => (facts.arguments.config?.nodeDeployment ? off : capacityState(facts)),
-    level: 'must',
     without: 'no storage capacity is published',
-    go: 'needs it too',
   })),
   {
     feature: 'capacity',
@@ -191,9 +174,7 @@ export const neededRights: readonly NeededRights[] = [
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     where: 'capacity',
     state: capacityState,
-    level: 'must',
     without: 'no storage capacity is published',
-    go: 'needs it too',
   },
   {
     feature: 'capacity',
@@ -201,9 +182,7 @@ export const neededRights: readonly NeededRights[] = [
     verbs: ['get'],
     where: 'capacity',
     state: (facts) => ownerState(facts, 0),
-    level: 'must',
     without: 'the process does not start, since the owner of the capacity objects cannot be found',
-    go: 'needs it too',
   },
   {
     feature: 'capacity',
@@ -211,37 +190,23 @@ export const neededRights: readonly NeededRights[] = [
     verbs: ['get'],
     where: 'capacity',
     state: (facts) => (facts.workload.kind === 'Deployment' ? ownerState(facts, 2) : off),
-    level: 'must',
     without: 'the process does not start, since the owner of the capacity objects cannot be found',
-    go: 'needs it too',
   },
   {
     feature: 'attachments',
     resource: volumeAttachments,
     verbs: cached,
     state: attachesVolumes,
-    level: 'must',
     without: 'no volume of a driver with PUBLISH_UNPUBLISH_VOLUME is deleted',
-    go: 'needs it too',
   },
-  {
+  ...[volumeSnapshots, volumeSnapshotContents].map((resource): NeededRights => ({
     feature: 'snapshots',
-    resource: volumeSnapshots,
+    resource,
     verbs: ['get'],
     state: restoresSnapshots,
     level: 'warning',
     without: 'no snapshot is restored',
-    go: 'needs it too',
-  },
-  {
-    feature: 'snapshots',
-    resource: volumeSnapshotContents,
-    verbs: ['get'],
-    state: restoresSnapshots,
-    level: 'warning',
-    without: 'no snapshot is restored',
-    go: 'needs it too',
-  },
+  })),
   {
     feature: 'snapshot-protection',
     resource: volumeSnapshots,
@@ -258,7 +223,6 @@ export const neededRights: readonly NeededRights[] = [
     state: () => ({ state: 'depends', why: 'a claim names another claim as its source' }),
     level: 'warning',
     without: 'no claim is cloned',
-    go: 'needs it too',
   },
   {
     feature: 'attributes-classes',
@@ -267,7 +231,6 @@ export const neededRights: readonly NeededRights[] = [
     state: namesAttributesClasses,
     level: 'warning',
     without: 'a claim that names a VolumeAttributesClass is not provisioned',
-    go: 'needs it too',
   },
   {
     feature: 'cross-namespace-sources',
@@ -277,9 +240,7 @@ export const neededRights: readonly NeededRights[] = [
       config?.featureGates.crossNamespaceVolumeDataSource === true
         ? { state: 'on', why: '--feature-gates=CrossNamespaceVolumeDataSource=true' }
         : off,
-    level: 'must',
     without: 'no claim is provisioned from a source in another namespace',
-    go: 'needs it too',
   },
   {
     feature: 'secrets',
@@ -289,7 +250,6 @@ export const neededRights: readonly NeededRights[] = [
     state: namesSecrets,
     level: 'warning',
     without: 'no claim of a class that names a Secret is provisioned',
-    go: 'needs it too',
   },
   {
     feature: 'node-deployment',

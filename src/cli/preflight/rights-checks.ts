@@ -19,7 +19,7 @@ export const rightsChecks = {
       ({ needed, state }) => state.state === 'on' && needed.feature !== 'journal',
     );
     return lacking.map((each) => {
-      const { level, feature, without, go } = each.needed;
+      const { level = 'must', feature, without, go = 'needs it too' } = each.needed;
       const reason = each.state.why === '' ? '' : ` (on, since ${each.state.why})`;
       return {
         level,
@@ -63,7 +63,7 @@ export const rightsChecks = {
       ({ needed, state }) => needed.feature === 'journal' && state.state === 'on',
     );
     return lacking.map((each) => ({
-      level: each.needed.level,
+      level: 'warning',
       message: `${verbsText(each)} for the intent journal. Without it ${each.needed.without}.`,
       cure: 'Add the rule, or set --intent-journal=off to work without the journal and without that report.',
       rules: [ruleOf(each)],
