@@ -99,9 +99,8 @@ export function usageError(
  * @param subcommand - the one that prints the text.
  */
 export function asCalled(text: string, subcommand: string, { program }: Pick<SubcommandCall, 'program'>): string {
-  const own = text.replaceAll(`csi-provisioner ${subcommand}`, program);
-  if (!program.endsWith(` ${subcommand}`)) return own; // a link that is this subcommand alone
-  return own.replaceAll(/\bcsi-provisioner (?=(?:audit|journal)\b)/g, program.slice(0, -subcommand.length));
+  const caller = program.slice(0, -subcommand.length);
+  return text.replaceAll(/\bcsi-provisioner (?=(?:why|audit|journal|preflight)\b)/g, caller);
 }
 
 /** A subcommand with the part of its call that the command line decides. */

@@ -14,18 +14,12 @@ interface SubcommandEntry {
   readonly run: Subcommand;
   /** For the help of the program. */
   readonly summary: string;
-  /** A link to the program of this name starts the subcommand: so kubectl finds its plugins. */
-  readonly link?: string;
-  /** How somebody who uses the link calls it. */
-  readonly linkedAs?: string;
 }
 
 const subcommands: Readonly<Record<string, SubcommandEntry>> = {
   why: {
     run: explainWhy,
     summary: 'explain why a claim is not bound, or why a volume stays',
-    link: 'kubectl-why_pvc',
-    linkedAs: 'kubectl why-pvc',
   },
   audit: {
     run: auditVolumes,
@@ -33,7 +27,7 @@ const subcommands: Readonly<Record<string, SubcommandEntry>> = {
   },
   journal: {
     run: manageJournal,
-    summary: 'list, export, adopt or discard the records of the intent journal, or drain it',
+    summary: 'list, adopt or discard the records of the intent journal, or drain it',
   },
   preflight: {
     run: preflight,
@@ -66,8 +60,6 @@ export function withHelpFlag(args: readonly string[]): readonly string[] {
  */
 export function findSubcommand(argv0: string, args: readonly string[]): FoundSubcommand | undefined {
   const called = path.parse(argv0).name;
-  const linked = Object.values(subcommands).find(({ link }) => link === called);
-  if (linked !== undefined) return { run: linked.run, program: linked.linkedAs ?? called, args };
   const flags: string[] = [];
   for (const step of argumentSteps(args)) {
     if (step.kind === 'flag') flags.push(step.flag);

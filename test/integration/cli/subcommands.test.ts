@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -21,14 +21,6 @@ describe('a subcommand of the program', () => {
     const { code, stdout, stderr } = await runProgram(['why', '--help']);
     assert.equal(code, 0, stderr);
     assert.ok(stdout.startsWith(`Usage: ${name} why [options] <object>`), stdout);
-  });
-
-  test('is started by a link that kubectl takes for its plugin', async () => {
-    const link = path.join(folder, 'kubectl-why_pvc');
-    await symlink(mainFile, link);
-    const { code, stdout, stderr } = await runNode([link, '-h']);
-    assert.equal(code, 0, stderr);
-    assert.match(stdout, /^Usage: kubectl why-pvc \[options\] <object>/);
   });
 
   test('ends with code 3 and points to its help when it does not understand its arguments', async () => {

@@ -15,12 +15,6 @@ describe('findSubcommand', () => {
     assert.equal(findSubcommand('/csi-provisioner.mjs', ['why'])?.program, 'csi-provisioner why');
   });
 
-  test('finds it by the name of a link, with all arguments', () => {
-    const found = findSubcommand('/usr/local/bin/kubectl-why_pvc', ['ns/claim']);
-    assert.equal(found?.program, 'kubectl why-pvc');
-    assert.deepEqual(found.args, ['ns/claim']);
-  });
-
   for (const { name, args, want } of [
     { name: 'a flag', args: ['--v=5', 'why', 'a/b'], want: ['--v=5', 'a/b'] },
     { name: 'a flag and its value', args: ['--timeout', '5s', 'why', '-w'], want: ['--timeout=5s', '-w'] },
