@@ -56,6 +56,15 @@ const permissionWords = [
   String.raw`\bforbidden\b`,
 ];
 
+/** Of a service account that stands for an account at the cloud. */
+const identityWords = [
+  'AssumeRole',
+  'WebIdentity',
+  'federated identity',
+  String.raw`AADSTS70\d+`,
+  String.raw`iam\.serviceAccounts\.getAccessToken`,
+];
+
 /** Clouds forbid with these what the rights of an account would allow. */
 const policyWords = [
   'DisallowedByPolicy',
@@ -172,6 +181,11 @@ export const storageErrors: readonly TextPattern[] = [
   {
     pattern: vagueError(policyWords),
     cure: 'A policy of the cloud or storage forbids this, whatever permissions the account of the driver has: its administrator makes an exception, or the parameters of the class are made to follow it (delete the class and create it again)',
+    log: true,
+  },
+  {
+    pattern: vagueError(identityWords),
+    cure: 'The cloud does not let the service account of the driver use its role: check the trust that the role has in it (identity provider of the cluster, namespace and name of the service account), and the annotation of the service account that names the role',
     log: true,
   },
   { pattern: vagueError(permissionWords), cure: accountCure, log: true, byWords: true, account: true },

@@ -342,6 +342,9 @@ function otherClaims(pod: Pod, refusal: string, { claim, siblings = [] }: ClaimF
     .map((name) => ({ namespace, name, way: `It waits for Pod ${pod.metadata.name}, which waits for claim ${name}` }));
 }
 
+const limitCure =
+  'A limit is reached, as the message says, such as that of the account or of the number of volumes: have it raised, or delete volumes that nobody needs. A smaller request helps only where the limit is about size';
+
 /** More is requested than is available. */
 export const noCapacity = defineCause({
   name: 'no-capacity',
@@ -351,13 +354,18 @@ export const noCapacity = defineCause({
       cure: 'Permit the provisioner to update claims, so that another node can be chosen',
     },
     {
+      pattern: /code = ResourceExhausted .*(?:quota|limit ?exceeded)/is,
+      cure: limitCure,
+      log: true,
+    },
+    {
       // the CSI specification gives this code its meaning: "Unable to provision in accessible_topology"
       pattern: /code = ResourceExhausted .*(topolog|zone|region|segment|accessib)/is,
       cure: 'The driver cannot create the volume where it is requested. Do what its message says (storage, quota), or request it elsewhere: other nodes for the Pod, or a class with other allowedTopologies',
     },
     {
-      pattern: /code = ResourceExhausted .*(limit|quota|exceed|maximum)/is,
-      cure: 'A limit is reached, as the message says, such as that of the account or of the number of volumes: have it raised, or delete volumes that nobody needs. A smaller request helps only where the limit is about size',
+      pattern: /code = ResourceExhausted .*(limit|exceed|maximum)/is,
+      cure: limitCure,
       log: true,
     },
     {

@@ -79,7 +79,7 @@ function unregistered({ source, populators }: ClaimFacts): string | undefined {
 
 /** What the populator has recorded about the claim. */
 function atWork(own: readonly ClusterEvent[], { claim, source, nowMs }: ClaimFacts): Finding {
-  const { namespace = '', name, uid = '' } = claim.metadata;
+  const { namespace = '', uid = '' } = claim.metadata;
   const newest = recordedOf(own);
   const reason = own.findLast(({ message }) => message === newest?.text)?.reason ?? '';
   const sourceText = `${shortValue(source?.kind ?? '')} ${source?.namespace ?? namespace}/${shortValue(source?.name ?? '')}`;
@@ -97,7 +97,7 @@ function atWork(own: readonly ClusterEvent[], { claim, source, nowMs }: ClaimFac
     return {
       ...{ state: 'stuck', ...held },
       message: `The volume populator failed to fill the volume from ${sourceText}, ${durationText(nowMs - newest.atMs)} ago: ${quotedError(newest.text)}`,
-      cure: `Do what it says, and see the log of the populator (${shortValue(component)}); it tries again: kubectl get events -n ${namespace} --field-selector involvedObject.name=${name}`,
+      cure: `Do what it says, such as to correct ${sourceText}; the populator (${shortValue(component)}) tries again. The log is that of its Pod: kubectl get pods,pvc -A | grep prime-${uid}`,
     };
   }
   const sinceMs = nowMs - (newest?.sinceMs ?? lastChangeMs(claim));

@@ -178,6 +178,21 @@ describe('an error with a code for everything', () => {
       /^Unless the error says otherwise: a parameter of the class is wrong/,
     ],
     [
+      'a role that the service account may not take',
+      error('Internal', 'api error AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity'),
+      'driver-error',
+      /^The cloud does not let the service account of the driver use its role/,
+    ],
+    [
+      'a quota of a region',
+      error(
+        'ResourceExhausted',
+        "(QUOTA_EXCEEDED): Quota 'SSD_TOTAL_GB' exceeded. Limit: 500.0 in region us-central1.",
+      ),
+      'no-capacity',
+      /^A limit is reached, as the message says/,
+    ],
+    [
       'a size that is not accepted',
       error('Internal', '[400] [size] Must be 10-16384'),
       'driver-error',
