@@ -175,8 +175,11 @@ export async function readBoundFacts(
   claim: PersistentVolumeClaim,
   { reader, now }: Pick<ClaimReadOptions, 'reader' | 'now'>,
 ): Promise<ClaimFacts> {
-  const used = await readHangingPod(claim, reader);
-  const isStarting = used.hanging?.pod.metadata.deletionTimestamp === undefined;
+  const { hanging, ...pods } = await readHangingPod(claim, reader);
+  // a program that crashes may wait for the room that is on its way
+  const isForRoom = isToBeExpanded(claim) && hanging?.pod.status?.phase === 'Running';
+  const used = { ...pods, ...(!isForRoom && { hanging }) };
+  const isStarting = hanging?.pod.metadata.deletionTimestamp === undefined;
   if (used.hanging !== undefined && isStarting) return { claim, ...used, nowMs: now() };
   const { namespace = '' } = claim.metadata;
   const [name, { volumeName = '' }] = [selectedNode(claim), claim.spec];

@@ -80,7 +80,7 @@ interface Container {
 
 export interface ContainerStatus {
   name: string;
-  state?: { waiting?: { reason?: string; message?: string } };
+  state?: { waiting?: { reason?: string; message?: string }; running?: object };
   lastState?: { terminated?: { exitCode?: number; reason?: string; message?: string } };
 }
 
@@ -106,10 +106,13 @@ export function claimsOf({ metadata, spec }: Pod): ClaimUse[] {
   });
 }
 
-/** Its containers that end each time that they are started. */
-export function crashesOf({ status }: Pod): ContainerStatus[] {
+/** Reasons for which a container is created a moment later. */
+const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
+
+/** Its containers that wait for something that does not come by itself, such as their turn after a crash. */
+export function waitingOf({ status }: Pod): ContainerStatus[] {
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return all.filter(({ state }) => state?.waiting?.reason === 'CrashLoopBackOff');
+  return all.filter(({ state }) => !usualWaits.has(state?.waiting?.reason ?? ''));
 }
 
 /** Whether a Pod has a claim among its volumes. */

@@ -11,7 +11,6 @@ import {
   type Attachment,
   attachments,
   claimsOf,
-  crashesOf,
   type ClusterEvent,
   type ClusterNode,
   type CsiDriver,
@@ -25,6 +24,7 @@ import {
   type StorageCapacity,
   storageCapacities,
   usesClaim,
+  waitingOf,
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { recordedOf } from './provisioning-events.ts';
@@ -218,7 +218,7 @@ export async function readHangingPod(
   const using = (found(all) ?? []).filter((pod) => !isGoing(pod) && pod.status?.phase === 'Pending');
   const waiting: Reading<Pod[]> = all.kind === 'found' ? { kind: 'found', value: using } : all;
   const pod = using.find(({ spec }) => (spec?.nodeName ?? '') === '') ?? using[0];
-  const crashing = found(all)?.find((each) => !isGoing(each) && crashesOf(each).length > 0);
+  const crashing = found(all)?.find((each) => !isGoing(each) && waitingOf(each).length > 0);
   if (pod === undefined && crashing !== undefined)
     return { pods: waiting, hanging: { pod: crashing }, volume: await readVolume(claim, reader) };
   if (pod === undefined) {

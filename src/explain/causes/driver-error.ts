@@ -121,7 +121,7 @@ const timeoutWords = ['deadline exceeded', String.raw`\btime(?:d |-)?out\b`];
 
 /** The storage has nothing for what is asked, however much room there is. */
 const misfitWords = [
-  String.raw`(?:\bno|not find (?:an?|any)|n't find (?:an?|any)) (?:(?:available|compatible|eligible|matching|online|suitable|valid) )?(?:aggregate|backend|datastore|host|(?:storage )?pool|storage system|vg|volume group)s?\b`,
+  String.raw`(?:\bno|(?:\bno|\bnot|n't) f(?:ind|ound) (?:an?|any)) (?:(?:available|compatible|eligible|matching|online|suitable|valid) )?(?:aggregate|backend|datastore|host|(?:storage )?pool|storage system|vg|volume group)s?\b`,
   'no valid (?:host|backend) was found',
 ];
 
@@ -141,6 +141,7 @@ export const invalidWords = [
   String.raw`\.NotSupported`,
   String.raw`\bunsupported`,
   String.raw`\bmust be\b`,
+  'does not match',
   'unknown (?:field|option|parameter)',
 ];
 
@@ -223,7 +224,7 @@ const creationErrors: readonly TextPattern[] = [
   ...storageErrors,
   {
     pattern: vagueError(misfitWords),
-    cure: 'No storage that the driver knows fits what the class asks for, or what fits is not online: correct the class (delete it and create it again), or the storage so that it fits',
+    cure: 'No storage that the driver knows fits what the class asks for, is online, and accepts the account of the driver: correct the class (delete it and create it again), or the storage so that it fits',
     log: true,
     byWords: true,
     parameters: true,
@@ -240,6 +241,7 @@ const creationErrors: readonly TextPattern[] = [
     cure: 'The storage does not accept a value that the message names, such as a type or a zone. If the class has it, correct the class (delete it and create it again); if the claim has it, recreate the claim; else correct the configuration of the driver',
     log: true,
     byWords: true,
+    parameters: true,
   },
 ];
 

@@ -21,6 +21,7 @@ export const unsupportedSize = defineCause({
     {
       pattern: vagueError([
         'InvalidDiskSize',
+        String.raw`(?:parameter|field|value) "?(?:size|capacity)"? (?:is )?(?:not valid|invalid)`,
         String.raw`(?:disk|volume) size (?:is )?(?:not supported|invalid|too (?:small|large))`,
       ]),
       cure: 'Recreate the claim with a size that the storage supports; its documentation names the limits',

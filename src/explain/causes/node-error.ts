@@ -38,6 +38,11 @@ const cures: readonly NodeErrorCure[] = [
     cure: () =>
       'The claim is a file system (volumeMode Filesystem): name it in volumeMounts of the container, with a mountPath, instead of volumeDevices; or use a claim of volumeMode Block',
   },
+  {
+    pattern: /sidecar(?: container)?\b.*(?:not found|missing|not inject)|find the sidecar/i,
+    cure: () =>
+      'The driver needs a sidecar in the Pod, which its webhook adds to Pods that have its annotation (of Cloud Storage FUSE: gke-gcsfuse/volumes: "true"): add that to the Pod template, check that the webhook runs, and create the Pod again',
+  },
   { pattern: /timed out waiting for external-attacher/, cure: () => attacherCure },
   {
     pattern: /does not contain driver |not found in the list of registered CSI drivers/,
@@ -139,9 +144,14 @@ const cures: readonly NodeErrorCure[] = [
       `The file system of the volume was made with features that the kernel of node ${node} does not have: have the Pod run on a node with a newer kernel, and create further file systems with older features (options of mkfs in the class, if the driver has them)`,
   },
   {
-    pattern: /wrong fs type|bad superblock|unknown filesystem type|duplicate UUID/i,
+    pattern: /\bxfs\b.*wrong fs type|wrong fs type.*\bxfs\b|duplicate UUID/is,
+    cure: ({ node }) =>
+      `A clone or restored snapshot with XFS has the UUID of its source: if that or another copy of it is mounted on node ${node}, add nouuid to mountOptions (of the PersistentVolume; for new volumes of the class), or have the two run on different nodes. Otherwise the file system is damaged: take a snapshot or copy before you change anything on it`,
+  },
+  {
+    pattern: /wrong fs type|bad superblock|unknown filesystem type/i,
     cure: () =>
-      'The file system of the volume is damaged, is another one than its fsType says, lacks its kernel module on the node, or is a copy with the UUID of one that is mounted (XFS: mount option nouuid). Take a snapshot or copy before you change anything on it',
+      'The file system of the volume is damaged, is another one than its fsType says or lacks its kernel module on the node. Take a snapshot or copy before you change anything on it',
   },
   {
     pattern: /applyFSGroup failed.*(?:permission denied|not permitted|read-only)/is,

@@ -50,7 +50,9 @@ export function placedHint(pod: Pod, node: string, facts: ClaimFacts): Hint | un
     };
   }
   if (newest === undefined || (over?.atMs ?? 0) >= newest.atMs) {
-    return attachmentHint(node, facts) ?? otherHint(pod, node, facts);
+    return (
+      attachmentHint(node, facts) ?? otherHint(pod, node, facts) ?? silentHint(pod, { node, last: newest, over }, facts)
+    );
   }
   const ago = durationText(nowMs - newest.atMs);
   const base = `cannot start on node ${node}`;
@@ -61,7 +63,8 @@ export function placedHint(pod: Pod, node: string, facts: ClaimFacts): Hint | un
     const why = `${base}: the volume is attached to node ${holder.spec?.nodeName ?? ''}, where Pod ${holder.metadata.name} uses it`;
     return holderHint(why, { holder, pod }, facts);
   }
-  if (nowMs - newest.atMs > repeatedWithinMs) return attachmentHint(node, facts);
+  if (nowMs - newest.atMs > repeatedWithinMs)
+    return attachmentHint(node, facts) ?? silentHint(pod, { node, last: newest, over }, facts);
   if (newest.text.includes('volume attachment is being deleted')) return detachingHint(base, facts);
   const isAttach = about.some(({ reason, message }) => reason === 'FailedAttachVolume' && message === newest.text);
   return {
@@ -74,6 +77,29 @@ export function placedHint(pod: Pod, node: string, facts: ClaimFacts): Hint | un
 function taintsOf(node: ClusterNode | undefined): string[] {
   const all = node?.spec?.taints?.filter(({ effect }) => effect !== 'PreferNoSchedule') ?? [];
   return all.map(({ key, effect }) => `${key}:${effect}`);
+}
+
+/** A Pod that starts at all has done so by then, in milliseconds, or its kubelet says what it waits for. */
+const startedWithinMs = 10 * 60_000;
+
+/** Nobody says anything any more, and the Pod does not start. @param known.over - its volumes are mounted. */
+function silentHint(
+  pod: Pod,
+  { node, last, over }: { node: string; last: Recorded | undefined; over: Recorded | undefined },
+  { volume, hanging, nowMs }: ClaimFacts,
+): Hint | undefined {
+  const placed = pod.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'True');
+  const waitsMs = nowMs - Date.parse(placed?.lastTransitionTime ?? '');
+  if (over !== undefined || hanging?.events?.kind !== 'found' || !(waitsMs > startedWithinMs)) return undefined;
+  if (pod.status?.initContainerStatuses?.some(({ state }) => state?.running !== undefined) === true) return undefined;
+  const base = `has not started on node ${node} in ${durationText(waitsMs)}`;
+  if (last === undefined)
+    return { text: `${base}, and no event says why.`, cure: `See the log of its kubelet: ${describeCommand(pod)}` };
+  const where = { node, isAttach: last.text.startsWith('AttachVolume'), volume: found(volume) };
+  return {
+    text: `${base}. Last error of its volume, ${durationText(nowMs - last.atMs)} ago: ${quotedError(last.text)}`,
+    cure: `${nodeErrorCure(last.text, where)}. As nothing was recorded since then, see also the log of the kubelet: ${describeCommand(pod)}`,
+  };
 }
 
 /** The volume is attached to a node on which kube-controller-manager knows no Pod that uses it. */

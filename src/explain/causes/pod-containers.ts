@@ -1,13 +1,10 @@
 /** A Pod whose volumes are mounted, and whose containers do not run: what that has to do with the volume of a claim. */
 import { shellCommand, shellWord } from '../../base/shell-word.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
-import { claimsOf, type ContainerStatus, crashesOf, type Pod } from '../cluster-objects.ts';
+import { claimsOf, type ContainerStatus, type Pod, waitingOf } from '../cluster-objects.ts';
 import { quotedError, unlessSaid } from '../texts.ts';
 import type { Hint } from './cause.ts';
 import { nodeErrorCure } from './node-error.ts';
-
-/** Reasons for which a container is created a moment later. */
-const usualWaits = new Set(['', 'ContainerCreating', 'PodInitializing']);
 
 interface Where {
   claim: PersistentVolumeClaim;
@@ -17,19 +14,22 @@ interface Where {
 
 /** Why a container of the Pod waits. */
 export function containerHint(pod: Pod, node: string, where: Where): Hint | undefined {
-  const [crash] = crashesOf(pod);
-  if (crash !== undefined) return crashHint({ pod, node, container: crash, ...where });
-  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
-  const waits = [...initContainerStatuses, ...containerStatuses].find(
-    ({ state }) => !usualWaits.has(state?.waiting?.reason ?? ''),
-  );
+  const [waits] = waitingOf(pod);
   if (waits === undefined) return undefined;
+  if (waits.state?.waiting?.reason === 'CrashLoopBackOff') return crashHint({ pod, node, container: waits, ...where });
   const { reason = '', message = '' } = waits.state?.waiting ?? {};
   const mine = volumesOf(pod, where.claim);
   if (/subpath/i.test(message) && mine.some((volume) => message.includes(`volumeMount "${volume}"`))) {
     return {
       text: `does not start on node ${node}: the volume is mounted, and its container ${waits.name} cannot use a directory of it (${reason}: ${message}).`,
       cure: `Create the directory (subPath of the container) in the volume, or let root of node ${node} write there: with root_squash or a read-only export it may not. The log of its kubelet has the error`,
+    };
+  }
+  const { volumeName = '' } = where.claim.spec;
+  if (volumeName !== '' && message.includes(`/${volumeName}/`)) {
+    return {
+      text: `cannot run its container ${waits.name} on node ${node}, which cannot use the volume (${reason}: ${quotedError(message)}).`,
+      cure: nodeErrorCure(message, { node, isAttach: false, volume: where.volume }),
     };
   }
   return {

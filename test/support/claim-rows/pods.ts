@@ -871,7 +871,7 @@ const bound: readonly Row[] = [
     cause: 'bound',
     says: /cannot start on node \S+: its volume cannot be mounted\. Last error, \d+ s ago: MountVolume\.SetUp failed .*bad superblock$/,
     advises:
-      /^The file system of the volume is damaged, is another one than its fsType says, .*Take a snapshot or copy before/,
+      /^The file system of the volume is damaged, is another one than its fsType says or .*Take a snapshot or copy before/,
   },
 ];
 
@@ -1196,6 +1196,56 @@ const starting: readonly Row[] = [
     cause: 'bound',
     says: /ends each time that it is started .*No space left on device$/,
     advises: /the volume is full: .*allowVolumeExpansion.*: kubectl edit pvc -n \S+ c\. Its log: kubectl logs /,
+  },
+  {
+    title: 'a bound claim whose Pod runs on a mount that has lost its process',
+    async arrange(world) {
+      await startWith(world, { reason: 'Scheduled', message: 'assigned', component: 'default-scheduler' });
+      const { spec } = (await world.read({ kind: 'claim', name: 'c' })) ?? {};
+      const name = String(spec?.['volumeName']);
+      const message = `failed to stat "/var/lib/kubelet/pods/1/volumes/kubernetes.io~csi/${name}/mount": transport endpoint is not connected`;
+      const waiting = { reason: 'CreateContainerError', message };
+      const status = { name: 'main', state: { waiting }, ready: false, restartCount: 1, image: 'none', imageID: '' };
+      await world.patch(pod, { status: { phase: 'Running', containerStatuses: [status] } });
+    },
+    recorded: bind,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /cannot run its container main on node \S+node, which cannot use the volume \(CreateContainerError: .*not connected\)\.$/,
+    advises: /^The process that serves this mount on node \S+node \(FUSE\) has ended/,
+  },
+  {
+    title: 'a bound claim whose Pod does not start, of which nobody says anything',
+    arrange: (world) => startWith(world, { reason: 'Scheduled', message: 'assigned', component: 'default-scheduler' }),
+    async recorded(world) {
+      await bind(world);
+      const placed = { type: 'PodScheduled', status: 'True', lastTransitionTime: new Date().toISOString() };
+      await world.patch(pod, { status: { phase: 'Pending', conditions: [placed] } });
+    },
+    laterMs: 20 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /and Pod p, which uses it, has not started on node \S+node in \d+ min, and no event says why\.$/,
+    advises: /^See the log of its kubelet: kubectl describe pod -n \S+ p$/,
+  },
+  {
+    title: 'a bound claim whose Pod does not start, of which an old event says why',
+    arrange: (world) =>
+      startWith(world, {
+        reason: 'FailedAttachVolume',
+        message: `AttachVolume.Attach failed for volume "${world.name('volume')}" : rpc error: code = Internal desc = AttachmentLimitExceeded`,
+        component: 'attachdetach-controller',
+      }),
+    async recorded(world) {
+      await bind(world);
+      const placed = { type: 'PodScheduled', status: 'True', lastTransitionTime: new Date().toISOString() };
+      await world.patch(pod, { status: { phase: 'Pending', conditions: [placed] } });
+    },
+    laterMs: 20 * minute,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /has not started on node \S+node in \d+ min\. Last error of its volume, \d+ min ago: .*AttachmentLimitExceeded$/,
+    advises: /^Node \S+node has as many volumes attached as its machine allows: .* see also the log of the kubelet: /,
   },
   {
     title: 'a bound claim whose Pod crashes for what it says of a file elsewhere',

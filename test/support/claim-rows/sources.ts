@@ -195,7 +195,7 @@ export const sources: readonly Row[] = [
     verdict: 'stuck',
     cause: 'source-not-ready',
     says: /^The volume populator failed to fill the volume from Hello \S+\/h, .*exit code 1$/,
-    advises: /see the log of the populator \(hello-populator\)/,
+    advises: /^Do what it says, such as to correct Hello \S+\/h; .*: kubectl get pods,pvc -A \| grep prime-\S+$/,
     ...recreated,
   },
   {
@@ -217,7 +217,7 @@ export const sources: readonly Row[] = [
     verdict: 'stuck',
     cause: 'source-not-ready',
     says: /^The volume populator failed to fill the volume from Hello \S+\/h, .*x509: unknown authority$/,
-    advises: /see the log of the populator \(import-populator\)/,
+    advises: /^Do what it says, such as to correct Hello \S+\/h; .*: kubectl get pods,pvc -A \| grep prime-\S+$/,
     ...recreated,
   },
   {

@@ -82,7 +82,7 @@ describe('an error with a code for everything', () => {
       'backends of which none fits',
       error('Unknown', 'no available backends for storage class gold'),
       'driver-error',
-      /^Unless the error says otherwise: no storage that the driver knows fits what the class asks for, or what fits is not online/,
+      /^Unless the error says otherwise: no storage that the driver knows fits what the class asks for, is online, and accepts the account of the driver/,
     ],
     [
       'a host that is not found among several',
@@ -182,6 +182,24 @@ describe('an error with a code for everything', () => {
       error('Internal', 'api error AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity'),
       'driver-error',
       /^The cloud does not let the service account of the driver use its role/,
+    ],
+    [
+      'a pool that is not found, in other words',
+      error('Internal', 'no found any available storage pool for volume map[allocType:thin]'),
+      'driver-error',
+      /no storage that the driver knows fits what the class asks for/,
+    ],
+    [
+      'a size that a cloud names as a parameter',
+      error('Internal', 'ErrorCode: InvalidParameter Message: The specified parameter "Size" is not valid.'),
+      'unsupported-size',
+      /^Recreate the claim with a size that the storage supports/,
+    ],
+    [
+      'a format that does not fit',
+      error('Internal', "volume name 'vm-9999-pvc-1' does not match requested format 'qcow2'"),
+      'driver-error',
+      /the storage does not accept a value that the message names/,
     ],
     [
       'a quota of a region',
@@ -427,6 +445,11 @@ describe('an error about a volume with a data source', () => {
 describe('an error of a deletion', () => {
   const ofDeletion = (text: string, isLate = true): string =>
     cureText(deletionMeaning(text, undefined), { isLate, log });
+  test('about snapshots is one about what still needs the volume', () => {
+    const text = error('Internal', 'failed to handle delete volume request for {4158} with 1 snapshots');
+    assert.match(ofDeletion(text), /^The storage is still in use\. .*snapshots/);
+  });
+
   for (const [code, cure] of [
     ['FailedPrecondition', /^The storage is still in use\. .*snapshots/],
     ['NotFound', /^The driver does not find what the deletion needs/],

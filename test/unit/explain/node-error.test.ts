@@ -218,6 +218,16 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       /^Nothing yet: the driver has not ended in time.* If it lasts: see in the log of the driver's node plugin on node n1/,
     ],
     [
+      'a clone with XFS beside its source',
+      'mount failed: exit status 32\nMounting arguments: -t xfs -o shared,defaults /dev/vde /m\nOutput: mount: /m: wrong fs type, bad option, bad superblock on /dev/vde',
+      /^A clone or restored snapshot with XFS has the UUID of its source: .*nouuid/,
+    ],
+    [
+      'a sidecar that no webhook has added',
+      'rpc error: code = FailedPrecondition desc = failed to find the sidecar container in Pod spec',
+      /^The driver needs a sidecar in the Pod, which its webhook adds/,
+    ],
+    [
       'nothing that is known',
       'the driver is on fire',
       /^Do what the error says; the log of the driver's node plugin on node n1 has the rest$/,
