@@ -76,7 +76,10 @@ describe('a failure of the API server', () => {
       'parameter size is invalid: 1Q',
       'the array denied the request',
     ])
-      assert.match(failureMeaning(`rpc error: code = Internal desc = ${text}`).cause, /^(driver-error|no-capacity|unsupported-size)$/);
+      assert.match(
+        failureMeaning(`rpc error: code = Internal desc = ${text}`).cause,
+        /^(driver-error|no-capacity|unsupported-size)$/,
+      );
   });
 
   test('is told apart from a missing Secret', () => {
