@@ -86,31 +86,16 @@ export function makeControllerParts(
   const { volumeFields, freezeCache: freeze = false } = options;
   const informers =
     options.informers ??
-    provisionInformers({
-      transport,
-      isKnownProvisioner,
-      ownsSource,
-      storageKeys,
-      volumeFields,
-      freeze,
-      clock,
-      logger,
-    });
+    provisionInformers({ transport, isKnownProvisioner, ownsSource, storageKeys, volumeFields, freeze, clock, logger });
   const { claims, volumes, classes } = informers;
+  const caches = { claims, volumes, classes };
+  const owned = { provisioner, isKnownProvisioner, ownsSource, addFinalizer };
   metrics.followClasses?.((name) => classes.get(name) !== undefined);
 
   // what may be under way at the backend, and what happened to PersistentVolumes meanwhile
   const log = new VolumeLog({ storageKeys: (volume) => storageKeys?.(volume) ?? [] });
   const progress = isRecoverable(provisioner) ? provisioner.progress : undefined;
-  const intents = new Intents({
-    journal,
-    volumeLog: log,
-    maxCallMs,
-    progress,
-    metrics: journalMetrics,
-    clock,
-    logger,
-  });
+  const intents = new Intents({ journal, volumeLog: log, maxCallMs, progress, metrics: journalMetrics, clock, logger });
 
   // the queues
   const { queueMetrics, limiter = defaultLimiter(clock), saveLimiter = new ExponentialLimiter(savePauses) } = options;
@@ -140,22 +125,11 @@ export function makeControllerParts(
   const holders = new StorageHolders({ transport, storage, index, abort, clock, logger });
   const comparesStorage = storageKeys !== undefined && provisioner.handlesSharedStorage?.() !== true;
   const sharedStorage = comparesStorage
-    ? new SharedStorage({
-        provisioner,
-        storageKeys,
-        isKnownProvisioner,
-        ownsSource,
-        addFinalizer,
-        volumes,
-        index,
-        holders,
-        volumeQueue,
-        recorder,
-        clock,
-      })
+    ? new SharedStorage({ ...owned, storageKeys, volumes, index, holders, volumeQueue, recorder, clock })
     : undefined;
 
   // how volumes are created and saved, and what becomes of those that no claim wants
+  const saving = { queue: unsavedQueue, claims, volumes, recentlySaved, lastErrors };
   let store: VolumeStore;
   let steps: AttemptSteps;
   let recovery: { revoker: Revoker; revokeQueue: RevokeQueue; recentlyServedClaims: RecentlySaved } | undefined;
@@ -178,16 +152,7 @@ export function makeControllerParts(
     });
     const revokeQueue = new RevokeQueue({ intents, clock });
     const saveHooks = new SaveGuard({ intents, guard, revokeQueue, claimQueue, recentlyServedClaims, client, clock });
-    store = new VolumeStore(environment, {
-      queue: unsavedQueue,
-      claims,
-      volumes,
-      recentlySaved,
-      lastErrors,
-      saveHooks,
-      isElsewhere,
-      unwanted: undefined,
-    });
+    store = new VolumeStore(environment, { ...saving, saveHooks, isElsewhere, unwanted: undefined });
     const revoker = new Revoker(environment, {
       queue: revokeQueue,
       intents,
@@ -206,9 +171,7 @@ export function makeControllerParts(
       guard,
       revokeQueue,
       store,
-      claims,
-      volumes,
-      classes,
+      ...caches,
       recentlyServedClaims,
       isKnownProvisioner,
       addFinalizer,
@@ -217,29 +180,17 @@ export function makeControllerParts(
     recovery = { revoker, revokeQueue, recentlyServedClaims };
   } else {
     const unwanted = new UnwantedStorage(environment, { provisioner, observer, holders });
-    store = new VolumeStore(environment, {
-      queue: unsavedQueue,
-      claims,
-      volumes,
-      recentlySaved,
-      lastErrors,
-      saveHooks: undefined,
-      isElsewhere: undefined,
-      unwanted,
-    });
+    store = new VolumeStore(environment, { ...saving, saveHooks: undefined, isElsewhere: undefined, unwanted });
     steps = new UnrecordedSteps(environment, { provisioner, states, addFinalizer });
   }
 
   // the syncs of claims and volumes, and what queues them
   const attempt = new ClaimAttempt(environment, {
+    ...owned,
+    ...caches,
     provisionerName,
-    isKnownProvisioner,
-    provisioner,
     steps,
     observer,
-    claims,
-    classes,
-    volumes,
     recentlySaved,
     waits,
     claimQueue,
@@ -266,10 +217,7 @@ export function makeControllerParts(
     traces,
   });
   const volumeSyncer = new VolumeSyncer(environment, {
-    provisioner,
-    isKnownProvisioner,
-    ownsSource,
-    addFinalizer,
+    ...owned,
     observer,
     volumes,
     metrics,
@@ -280,13 +228,8 @@ export function makeControllerParts(
     traces: deletionTraces,
   });
   const watchHandlers = new WatchHandlers({
-    claims,
-    volumes,
-    classes,
-    provisioner,
-    isKnownProvisioner,
-    ownsSource,
-    addFinalizer,
+    ...caches,
+    ...owned,
     claimQueue,
     volumeQueue,
     claimSyncer,
@@ -299,12 +242,8 @@ export function makeControllerParts(
     resyncMs,
   });
   const status = new ControllerStatus({
-    claims,
-    volumes,
-    classes,
-    isKnownProvisioner,
-    ownsSource,
-    addFinalizer,
+    ...caches,
+    ...owned,
     volumeName,
     intents,
     store,
