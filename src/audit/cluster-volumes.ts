@@ -38,7 +38,6 @@ export interface ClusterVolume {
   readonly home: VolumeHome;
   /** Of the in-tree plugin that the driver replaced: the driver may use another id. */
   readonly isInTree: boolean;
-  /** The driver has listed it. */
   isListed: boolean;
   /** Another PersistentVolume with the same handle. */
   next: ClusterVolume | undefined;
@@ -48,7 +47,6 @@ export interface ClusterVolumesOptions {
   driverName: string;
   /** Of a driver that replaced an in-tree plugin. */
   migration: MigrationHook | undefined;
-  /** Name of that plugin. */
   pluginName: string | undefined;
   /** @param volume - in CSI form. */
   homeOf: (volume: PersistentVolume) => VolumeHome;

@@ -203,7 +203,6 @@ export async function verifyMissing(
   ids: readonly string[],
   options: {
     calls: Pick<CsiCalls, 'controllerGetVolume'>;
-    /** The volume exists. */
     onThere: (id: string, response: ControllerGetVolumeResponse__Output) => void;
     onCount: (count: number) => void;
     signal: AbortSignal;

@@ -33,7 +33,6 @@ export interface ReadVolumesOptions {
   signal: AbortSignal;
 }
 
-/** What was read, to be compared. */
 interface ReadVolumes {
   /** Those of the driver; of a cache, those whose storage is not listed. */
   volumes: ClusterVolumes;

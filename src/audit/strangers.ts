@@ -104,7 +104,6 @@ const maxOwners = 4;
 export class OwnerIndex {
   readonly #byUid = new Map<string, PossibleOwner[]>();
   readonly #byName = new Map<string, PossibleOwner[]>();
-  /** Lengths of the names. */
   readonly #lengths = new Set<number>();
 
   add(owner: PossibleOwner): void {

@@ -87,7 +87,6 @@ function nodeDeploymentOf({ values, environment }: ConfigInput) {
   };
 }
 
-/** The HTTP endpoint. */
 function httpOf(values: FlagValues) {
   const endpoint = values['http-endpoint'];
   const metricsAddress = values['metrics-address'];
@@ -166,7 +165,6 @@ function provisioningOf(values: FlagValues) {
   };
 }
 
-/** Storage capacity publishing. */
 function capacityOf({ values, environment }: ConfigInput) {
   if (!values['enable-capacity']) return null;
   const namespace = environment.NAMESPACE ?? '';
@@ -188,7 +186,6 @@ function capacityOf({ values, environment }: ConfigInput) {
   };
 }
 
-/** Leader election through a Lease. */
 function leaderElectionOf(input: ConfigInput) {
   const { values } = input;
   if (!values['leader-election']) return null;

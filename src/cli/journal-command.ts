@@ -234,7 +234,6 @@ export interface ListedRecord {
   handle?: string;
   /** An operator has to decide about a record in the phase `stuck`. */
   phase: IntentPhase;
-  /** Why it is stuck. */
   reason?: StuckReason;
   /** RFC 3339. */
   createdAt: string;

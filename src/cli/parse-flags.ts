@@ -236,7 +236,6 @@ type ParsedFlags =
   | {
       readonly kind: 'flags';
       readonly values: FlagValues;
-      /** The flags that were given. */
       readonly given: ReadonlySet<FlagName>;
       /** Arguments that are no flags: without effect, worth a warning. */
       readonly ignored: readonly string[];

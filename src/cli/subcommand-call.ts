@@ -11,7 +11,6 @@ import { ExitError } from '../run/exit.ts';
 /** A stream that text is written to. */
 export interface TextOutput {
   write(text: string): unknown;
-  /** It is a terminal. */
   readonly isTTY?: boolean;
   /** Width of the terminal, in characters. */
   readonly columns?: number;

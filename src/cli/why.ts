@@ -37,7 +37,6 @@ interface WhyFlags extends ConnectionFlags {
   watch?: boolean;
 }
 
-/** What is to be explained. */
 type WhyObject = { volume: string } | { namespace: string | undefined; claim: string };
 
 const notes = `

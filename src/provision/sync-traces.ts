@@ -23,7 +23,6 @@ interface SyncTracesOptions {
   clock: Clock;
 }
 
-/** What an attempt ends with. */
 interface TracedEnd {
   readonly kind: string;
   readonly error?: unknown;

@@ -51,7 +51,6 @@ export interface MissingRule {
   apiGroup: string;
   resource: string;
   verbs: readonly string[];
-  /** What it is for. */
   feature: string;
 }
 

@@ -93,7 +93,6 @@ function overlaps({ kind, manifest }: Workload): boolean {
   return Number.parseInt(String(surge), 10) !== 0;
 }
 
-/** Why Pods may have one host name. */
 function whyOneHostName({ kind, pod }: Workload): string | undefined {
   if (pod.flag('hostNetwork') === true) {
     return isApart(pod) ? undefined : 'with hostNetwork: two on one node have its host name';

@@ -41,10 +41,8 @@ interface Count {
   sinceMs: number;
 }
 
-/** What is counted. */
 type CountedStatus = Pick<ControllerStatus, 'waitingClaims' | 'releasedVolumes'>;
 
-/** By cause. */
 class Counts extends Map<string, Count> {
   note(cause: string, sinceMs: number): void {
     const known = this.get(cause);

@@ -203,7 +203,6 @@ const maxSamples = 128;
 /** Kinds beyond these are counted together. */
 const maxKinds = 64;
 
-/** Counts of one minute. */
 interface Minute {
   minute: number;
   count: number;

@@ -105,7 +105,6 @@ const portworxRules = new Map<string, ParameterRule>([
   ['openstorage.io/auth-secret-namespace', secretRule('namespace')],
 ]);
 
-/** Volumes of Portworx. */
 const portworxVolume: InTreePlugin = {
   name: 'kubernetes.io/portworx-volume',
   driverName: portworxDriver,

@@ -19,7 +19,6 @@ import { SnapshotNeededError, volumeSnapshots } from './snapshot-source.ts';
 export interface SnapshotSweepOptions {
   client: KubeClient;
   transport: Transport;
-  /** All claims. */
   claims: Lister<PersistentVolumeClaim>;
   /** Sources of volumes in progress, also of claims that are gone. Default: none. */
   plannedSources?: (() => Iterable<OpenSource>) | undefined;

@@ -17,7 +17,6 @@ export interface CsiNode extends KubeObject {
   spec: { drivers?: CsiNodeDriver[] | null };
 }
 
-/** One driver of a CSINode. */
 interface CsiNodeDriver {
   name: string;
   nodeID?: string;

@@ -16,7 +16,6 @@ interface TopologyPair {
 /** A term: its pairs sorted by key, then value. */
 export type TopologyTerm = readonly TopologyPair[];
 
-/** Labels of a node. */
 type Labels = Readonly<Record<string, string>>;
 
 /** Whether a node can have a label of this name (Kubernetes page "Labels and Selectors", "Syntax and character set"). */

@@ -4,7 +4,6 @@ import type { ForbiddenError } from './api-error.ts';
 
 /** The same resource is logged at most this often, in milliseconds. */
 const repeatMs = 60_000;
-/** Max resources remembered. */
 const maxRemembered = 100;
 
 interface MissingPermissionsOptions {

@@ -6,7 +6,6 @@ import type { RequestOptions } from './request.ts';
 /** Tokens are counted in fractions: a token that lacks less than this counts as whole. */
 const rounding = 1e-9;
 
-/** The default kind. */
 const anyKind: RequestKind = { name: '', inRow: 1 };
 
 /**
@@ -49,7 +48,6 @@ export class TokenBucket {
     return this.#tokens >= tokens - rounding;
   }
 
-  /** Takes a token if one is there. */
   tryTake(): boolean {
     if (!this.has(1)) return false;
     this.#tokens -= 1;

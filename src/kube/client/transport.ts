@@ -223,7 +223,6 @@ export class Transport implements AsyncDisposable {
     }
   }
 
-  /** Sends it when there is a connection. */
   async #sendUnary(
     request: Dispatcher.DispatchOptions,
     options: RequestOptions,
@@ -367,7 +366,6 @@ function retryAfter(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : undefined;
 }
 
-/** Which object a request is about. */
 function objectAttributes({ resource, namespace, name }: RequestOptions['info']): SpanAttributes {
   return {
     'k8s.object.kind': resource.kind,

@@ -17,7 +17,6 @@ export interface ReadJournalOptions extends JournalLocation {
 /** A record, and where it is stored. */
 export interface StoredRecord {
   record: IntentRecord;
-  /** Number of the shard. */
   shard: number;
   /** When its process has last renewed it, RFC 3339. */
   renewedAt: string;

@@ -36,7 +36,6 @@ export interface ShardHeader {
   renewals?: Record<string, number>;
 }
 
-/** A header as it was read. */
 interface ReadHeader {
   /** Undefined where there is none, and where it cannot be used. */
   header: ShardHeader | undefined;

@@ -179,7 +179,6 @@ export type IntentEvent =
   /** The claim is gone, or has another volume. */
   | { readonly type: 'unwanted' }
   | { readonly type: 'wanted' }
-  /** The revoker is at work on it. */
   | { readonly type: 'work-begun' }
   | { readonly type: 'work-ended' }
   /** The storage is about to be looked for by a call that may create it. */

@@ -258,7 +258,6 @@ export class Revoker {
     return wish;
   }
 
-  /** Whether the claim is in the cache. */
   #hasClaim({ record }: Intent): boolean {
     return this.#options.claims.byIndex(uidIndex, record.claim.uid).length > 0;
   }

@@ -56,7 +56,6 @@ export interface SaveHooks {
 }
 
 export interface SaveParts extends Pick<Environment, 'client' | 'recorder' | 'meaningOf' | 'logger'> {
-  /** The cache of volumes. */
   volumes: Pick<Lister<PersistentVolume>, 'get'>;
   /** Receives the names of saved volumes that the cache does not show yet. */
   recentlySaved: Pick<RecentlySaved, 'add'>;
