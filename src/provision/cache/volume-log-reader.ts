@@ -152,7 +152,7 @@ export class VolumeLogReader {
       from: String(from),
       until: String(until),
       newConnection,
-      onChange: (type, object) => log.note(type, object as PersistentVolume),
+      onChange: (_type, object) => log.note(object as PersistentVolume),
       signal,
     });
     log.close(from, until);

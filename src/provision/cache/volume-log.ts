@@ -4,7 +4,7 @@
  */
 import type { CacheTrail, ChangeType } from '../../kube/cache/reflector-cache.ts';
 import { type KubeObject, orderOf } from '../../kube/kube-object.ts';
-import { type PersistentVolume, volumeFinalizer } from '../objects.ts';
+import type { PersistentVolume } from '../objects.ts';
 
 /** What was seen of the PersistentVolumes of one name. */
 export interface SeenVolume {
@@ -15,8 +15,6 @@ export interface SeenVolume {
   /** As of the last event. */
   readonly policy: string;
   readonly phase: string;
-  readonly hasFinalizer: boolean;
-  readonly isDeleted: boolean;
 }
 
 /** Whether a PersistentVolume has had a name or a storage since some resource version. */
@@ -143,12 +141,12 @@ export class VolumeLog implements CacheTrail {
   }
 
   /** Notes an event, whoever has read it. */
-  note(type: ChangeType, volume: PersistentVolume): void {
+  note(volume: PersistentVolume): void {
     const { metadata, spec, status } = volume;
     const version = orderOf(metadata.resourceVersion);
     const keys = this.#keysOf(volume);
     const known = this.#names.get(metadata.name);
-    const entry: Entry = known ?? { ...nothingSeen, version, claimUids: new Set(), storageKeys: new Set() };
+    const entry: Entry = known ?? { policy: '', phase: '', version, claimUids: new Set(), storageKeys: new Set() };
     if (known === undefined) this.#names.set(metadata.name, entry);
     const uid = spec.claimRef?.uid ?? '';
     if (uid !== '') entry.claimUids.add(uid);
@@ -161,14 +159,12 @@ export class VolumeLog implements CacheTrail {
         version: later(entry.version, version),
         policy: spec.persistentVolumeReclaimPolicy ?? '',
         phase: status?.phase ?? '',
-        hasFinalizer: metadata.finalizers?.includes(volumeFinalizer) ?? false,
-        isDeleted: type === 'DELETED',
       });
     }
   }
 
-  changed(type: ChangeType, object: KubeObject): void {
-    this.note(type, object as PersistentVolume);
+  changed(_type: ChangeType, object: KubeObject): void {
+    this.note(object as PersistentVolume);
   }
 
   listed(resourceVersion: string, { rewound }: { rewound: boolean }): void {
@@ -232,8 +228,6 @@ export class VolumeLog implements CacheTrail {
     this.#prunedSize = this.#names.size;
   }
 }
-
-const nothingSeen = { policy: '', phase: '', hasFinalizer: false, isDeleted: false };
 
 /** Also where the order is not known. */
 function isAfter(version: number, since: number): boolean {

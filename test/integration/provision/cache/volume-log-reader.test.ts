@@ -103,8 +103,7 @@ describe('what happened before the cache began', () => {
     assert.deepEqual(log.verdict('kept', 400), { kind: 'pending' });
     await filled();
     assert.deepEqual(asked(), [400]);
-    const verdict = log.verdict('kept', 400);
-    assert.equal(verdict.kind === 'seen' && verdict.volume.isDeleted, true);
+    assert.equal(log.verdict('kept', 505).kind, 'seen'); // also the later one
     assert.deepEqual(log.verdict('other', 400), { kind: 'never' });
     assert.equal(log.sawStorage('handle-kept', 400), true);
   });

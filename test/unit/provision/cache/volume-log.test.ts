@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VolumeLog } from '../../../../src/provision/cache/volume-log.ts';
-import { type PersistentVolume, volumeFinalizer } from '../../../../src/provision/objects.ts';
+import type { PersistentVolume } from '../../../../src/provision/objects.ts';
 
 interface Sketch {
   version: number | string;
@@ -9,15 +9,11 @@ interface Sketch {
   handle?: string;
   policy?: 'Delete' | 'Retain';
   phase?: string;
-  finalizers?: string[];
 }
 
-function volume(
-  name: string,
-  { version, uid, handle = `h-${name}`, policy, phase, finalizers }: Sketch,
-): PersistentVolume {
+function volume(name: string, { version, uid, handle = `h-${name}`, policy, phase }: Sketch): PersistentVolume {
   return {
-    metadata: { name, resourceVersion: String(version), ...(finalizers && { finalizers }) },
+    metadata: { name, resourceVersion: String(version) },
     spec: {
       csi: { driver: 'drv', volumeHandle: handle },
       ...(uid !== undefined && { claimRef: { uid } }),
@@ -83,8 +79,7 @@ describe('a name', () => {
   test('had one also when only its deletion was seen', () => {
     const { log, follow } = scene();
     follow('a', { version: 110, uid: 'u' }, 'DELETED');
-    const verdict = log.verdict('a', 105);
-    assert.ok(verdict.kind === 'seen' && verdict.volume.isDeleted);
+    assert.equal(log.verdict('a', 105).kind, 'seen');
   });
 
   test('of an event that is noted before the cache says how far it is counts at once', () => {
@@ -118,11 +113,8 @@ describe('a name', () => {
 describe('what was seen of a name', () => {
   test('has all claims and all storage, and the state of the last event, in whatever order they are read', () => {
     const { log } = scene();
-    log.note('MODIFIED', volume('a', { version: 120, uid: 'u2', handle: 'h2', policy: 'Retain', phase: 'Released' }));
-    log.note(
-      'ADDED',
-      volume('a', { version: 110, uid: 'u1', handle: 'h1', policy: 'Delete', finalizers: [volumeFinalizer] }),
-    );
+    log.note(volume('a', { version: 120, uid: 'u2', handle: 'h2', policy: 'Retain', phase: 'Released' }));
+    log.note(volume('a', { version: 110, uid: 'u1', handle: 'h1', policy: 'Delete' }));
     const verdict = log.verdict('a', 100);
     assert.deepEqual(verdict.kind === 'seen' && { ...verdict.volume }, {
       version: 120,
@@ -130,12 +122,10 @@ describe('what was seen of a name', () => {
       storageKeys: new Set(['h2', 'h1']),
       policy: 'Retain',
       phase: 'Released',
-      hasFinalizer: false,
-      isDeleted: false,
     });
-    log.note('DELETED', volume('a', { version: 130, finalizers: ['x', volumeFinalizer] }));
+    log.note(volume('a', { version: 130 }));
     const last = log.verdict('a', 100);
-    assert.partialDeepStrictEqual(last, { volume: { policy: '', phase: '', hasFinalizer: true, isDeleted: true } });
+    assert.partialDeepStrictEqual(last, { volume: { policy: '', phase: '' } });
   });
 
   test('has no storage where that cannot be told, which is no reason to miss the event', () => {
@@ -150,7 +140,7 @@ describe('storage', () => {
     const { log, follow } = scene();
     follow('a', { version: 110, handle: 'h' });
     follow('b', { version: 120, handle: 'h' });
-    log.note('MODIFIED', volume('c', { version: 115, handle: 'h' }));
+    log.note(volume('c', { version: 115, handle: 'h' }));
     assert.deepEqual(
       [100, 119, 120, NaN].map((since) => log.sawStorage('h', since)),
       [true, true, false, true],
@@ -160,7 +150,7 @@ describe('storage', () => {
 
   test('was seen for all time by an event of which the version is no number', () => {
     const { log } = scene();
-    log.note('ADDED', volume('a', { version: 'xyz', handle: 'h' }));
+    log.note(volume('a', { version: 'xyz', handle: 'h' }));
     assert.equal(log.sawStorage('h', 1000), true);
   });
 });
@@ -185,7 +175,7 @@ describe('a part of what happened', () => {
   test('is known once it was read', () => {
     const { log } = scene();
     log.extend(90);
-    log.note('DELETED', volume('b', { version: 94 }));
+    log.note(volume('b', { version: 94 }));
     log.close(90, 100);
     assert.deepEqual(log.pending, []);
     assert.deepEqual(kinds(log, 'a', [90]), ['never']);
@@ -217,7 +207,7 @@ describe('a part of what happened', () => {
     assert.deepEqual(log.verdict('a', 80), { kind: 'unknown', why: 'compacted' });
     assert.equal(log.verdict('a', 89).kind, 'unknown');
     assert.equal(log.verdict('a', 90).kind, 'never');
-    log.note('ADDED', volume('a', { version: 95 }));
+    log.note(volume('a', { version: 95 }));
     assert.equal(log.verdict('a', 80).kind, 'seen');
   });
 
@@ -326,7 +316,7 @@ describe('what nobody asks about any more', () => {
     assert.equal(seen.holes, 1);
     assert.deepEqual(log.pending, [{ from: 105, until: end, lost: undefined }]);
     assert.equal(log.verdict('a', 105).kind, 'pending');
-    log.note('DELETED', volume('a', { version: 110 }));
+    log.note(volume('a', { version: 110 }));
     log.close(105, end);
     assert.equal(log.verdict('a', 105).kind, 'seen');
   });

@@ -97,6 +97,6 @@ test('an attempt whose history was read is proved, whoever has begun it', () => 
 
 test('an attempt is not proved by a cache that lacks what was seen of its storage before the attempt began', () => {
   const { log, check } = scene({}, { cacheVersion: '50' });
-  log.note('ADDED', volume('imported', 80, 'h')); // the live look in the cache does not find it
+  log.note(volume('imported', 80, 'h')); // the live look in the cache does not find it
   assert.throws(check, refusedAs('unproved'));
 });
