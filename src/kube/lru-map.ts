@@ -7,10 +7,6 @@ export class LruMap<V> {
     this.#limit = limit;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   get(key: string): V | undefined {
     const value = this.#entries.get(key);
     if (value === undefined) return undefined;

@@ -31,11 +31,6 @@ export class WaitingClaims {
     this.#options = options;
   }
 
-  /** Claims that wait, with their event recorded or not. */
-  get size(): number {
-    return this.#notes.size;
-  }
-
   /**
    * The claim is left to others. A repeat with the same message changes nothing, one with another starts again.
    *

@@ -51,8 +51,7 @@ export class WorkQueue {
   readonly #delayed = new DelayHeap();
   #timer: Timer | undefined;
   #timerAtMs: number | undefined;
-  #takers: ((key: string | undefined) => void)[] = [];
-  readonly #draining = new Set<() => void>();
+  readonly #takers: ((key: string | undefined) => void)[] = [];
   #shuttingDown = false;
 
   constructor(options: WorkQueueOptions) {
@@ -68,12 +67,7 @@ export class WorkQueue {
     return this.#dirty.size;
   }
 
-  /** Delayed keys that are not ready yet. */
-  get delayedLength(): number {
-    return this.#delayed.size;
-  }
-
-  /** These keys, also those that need no work any more: a delay is not cancelled. A copy. */
+  /** Delayed keys that are not ready yet, also those that need no work any more: a delay is not cancelled. A copy. */
   get delayedKeys(): string[] {
     return this.#delayed.keys;
   }
@@ -174,29 +168,17 @@ export class WorkQueue {
     this.#metrics?.worked((this.#clock.monotonicMs() - startedMs) / 1000);
     if (this.#dirty.has(key)) this.#waiting.add(key);
     this.#hand();
-    if (this.#shuttingDown && this.#isIdle) this.#endDrain();
   }
 
-  /**
-   * Refuses new keys and drops delayed ones; what already waits is still handed out. Ends the wait of an earlier
-   * `shutDownWithDrain`. Safe to repeat.
-   */
+  /** Refuses new keys and drops delayed ones; what already waits is still handed out. Safe to repeat. */
   shutDown(): void {
-    this.#close();
-    this.#endDrain();
-  }
-
-  /** Shuts down and waits until the last key is done; aborting the signal, or `shutDown`, ends the wait only. */
-  async shutDownWithDrain(signal?: AbortSignal): Promise<void> {
-    this.#close();
-    if (this.#isIdle || signal?.aborted === true) return;
-    const drained = Promise.withResolvers<undefined>();
-    const end = (): void => drained.resolve(undefined);
-    this.#draining.add(end);
-    signal?.addEventListener('abort', end, { once: true });
-    await drained.promise;
-    signal?.removeEventListener('abort', end);
-    this.#draining.delete(end);
+    this.#shuttingDown = true;
+    this.#delayed.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#waiting.end();
+    this.#hand();
+    for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
   /** How long the keys in progress have been processed, in seconds: all together, and the max. */
@@ -256,25 +238,5 @@ export class WorkQueue {
       key = sliceSpent() ? undefined : this.#delayed.takeReady(nowMs); // the timer comes back for the rest at once
     }
     this.#hand();
-  }
-
-  get #isIdle(): boolean {
-    return this.#processing.size === 0 && this.#waiting.size === 0;
-  }
-
-  #close(): void {
-    this.#shuttingDown = true;
-    this.#delayed.clear();
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#waiting.end();
-    this.#hand();
-    const takers = this.#takers;
-    this.#takers = [];
-    for (const taker of takers) taker(undefined);
-  }
-
-  #endDrain(): void {
-    for (const end of this.#draining) end();
   }
 }

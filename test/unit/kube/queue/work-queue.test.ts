@@ -119,7 +119,7 @@ describe('WorkQueue', () => {
     queue.addAfter('a', 10_000);
     queue.addAfter('a', 1000);
     queue.addAfter('a', 20_000);
-    assert.equal(queue.delayedLength, 1);
+    assert.equal(queue.delayedKeys.length, 1);
     await clock.advance(60_000);
     assert.deepEqual(taken, [['a', 1000]]);
     queue.shutDown();
@@ -154,7 +154,7 @@ describe('WorkQueue', () => {
     await base.advance(5000);
     sleptMs = 3_600_000;
     await base.advance(10_000);
-    assert.deepEqual([queue.length, queue.delayedLength], [1, 0]);
+    assert.deepEqual([queue.length, queue.delayedKeys.length], [1, 0]);
   });
 
   test('failures wait 1, 2, 4 ... 128 s, and once forgotten 1 s again', async () => {
@@ -164,7 +164,7 @@ describe('WorkQueue', () => {
       const failedMs = clock.monotonicMs();
       queue.addRateLimited('a');
       const turn = queue.get();
-      await clock.until(() => queue.delayedLength === 0);
+      await clock.until(() => queue.delayedKeys.length === 0);
       assert.equal(await turn, 'a');
       queue.done('a');
       delays.push((clock.monotonicMs() - failedMs) / 1000);
@@ -173,7 +173,7 @@ describe('WorkQueue', () => {
     assert.equal(queue.failures('a'), 8);
     queue.forget('a');
     queue.addRateLimited('a');
-    assert.equal(await clock.until(() => queue.delayedLength === 0), 1000);
+    assert.equal(await clock.until(() => queue.delayedKeys.length === 0), 1000);
   });
 
   test('forgetting a key leaves its delayed requeue', async () => {
@@ -198,7 +198,7 @@ describe('WorkQueue', () => {
       [0, 250, 500, 750],
     );
     assert.equal(queue.failures('a'), 0);
-    assert.equal(queue.delayedLength, 0);
+    assert.equal(queue.delayedKeys.length, 0);
     queue.shutDown();
   });
 
@@ -235,35 +235,6 @@ describe('WorkQueue', () => {
     const turns = [queue.get(), queue.get()];
     queue.shutDown();
     assert.deepEqual(await Promise.all(turns), [undefined, undefined]);
-  });
-
-  test('draining waits for the keys at work, their repeats included', async () => {
-    const { queue, clock } = newQueue();
-    queue.add('a');
-    await queue.get();
-    queue.add('a');
-    let drained = false;
-    const draining = queue.shutDownWithDrain().then(() => (drained = true));
-    queue.done('a');
-    await clock.settle();
-    assert.equal(drained, false);
-    assert.equal(await queue.get(), 'a');
-    queue.done('a');
-    await draining;
-    await queue.shutDownWithDrain();
-  });
-
-  test('shutDown ends the wait of an earlier drain, and so does its signal', async () => {
-    const { queue } = newQueue();
-    queue.add('a');
-    await queue.get();
-    const draining = queue.shutDownWithDrain();
-    queue.shutDown();
-    await draining;
-    const enough = new AbortController();
-    const again = queue.shutDownWithDrain(enough.signal);
-    enough.abort();
-    await again;
   });
 
   test('adds and takes cost no more in a long queue: none scans it', async () => {
@@ -331,7 +302,7 @@ describe('WorkQueue', () => {
     await clock.until(() => queue.length > 0);
     assert.ok(queue.length < 100, `${queue.length} keys in one piece`);
     await clock.until(() => queue.length === 100);
-    assert.equal(queue.delayedLength, 0);
+    assert.equal(queue.delayedKeys.length, 0);
   });
 
   test('says where a key is and for how long: with a worker, waiting, or waiting for its time', async () => {
