@@ -194,7 +194,7 @@ export class KubeClient {
 
   /** @throws {AlreadyExistsError} when the name is taken, also by an earlier attempt whose response was lost. */
   create<T extends KubeObject>(resource: Resource, object: T, options: CallOptions = {}): Promise<T> {
-    return this.#post<T>(resource, object, options);
+    return this.#send<T>('POST', 'create', resource, object.metadata, options, object);
   }
 
   /**
@@ -202,24 +202,7 @@ export class KubeClient {
    * success counts as one.
    */
   async createUnread(resource: Resource, object: KubeObject, options: CallOptions = {}): Promise<undefined> {
-    await this.#post(resource, object, { ...options, discardResponse: true });
-  }
-
-  #post<T>(resource: Resource, object: KubeObject, options: CallOptions & { discardResponse?: boolean }): Promise<T> {
-    const namespace = resource.namespaced ? (object.metadata.namespace ?? '') : undefined;
-    return this.#transport.request<T>({
-      method: 'POST',
-      path: resourcePath(resource, { namespace, required: true }),
-      query: { fieldManager: this.#fieldManager },
-      body: object,
-      info: { verb: 'create', resource, namespace, name: object.metadata.name, optional: options.optional },
-      signal: options.signal,
-      discardResponse: options.discardResponse,
-      yieldsUntilMs: options.yieldsUntilMs,
-      waitsForNone: options.waitsForNone,
-      permit: this.#permitOf(options),
-      recheck: options.recheck,
-    });
+    await this.#send('POST', 'create', resource, object.metadata, { ...options, discardResponse: true }, object);
   }
 
   /**
@@ -279,20 +262,26 @@ export class KubeClient {
     verb: string,
     resource: Resource,
     { name, namespace }: ObjectName,
-    options: GetOptions & { subresource?: string },
+    options: GetOptions & { subresource?: string; discardResponse?: boolean },
     body?: unknown,
     contentType?: string,
   ): Promise<T> {
     const where = resource.namespaced ? (namespace ?? '') : undefined;
     return this.#transport.request<T>({
       method,
-      path: resourcePath(resource, { namespace: where, name, subresource: options.subresource, required: true }),
-      query: method === 'PUT' || method === 'PATCH' ? { fieldManager: this.#fieldManager } : {},
+      path: resourcePath(resource, {
+        namespace: where,
+        name: method === 'POST' ? undefined : name,
+        subresource: options.subresource,
+        required: true,
+      }),
+      query: method === 'GET' || method === 'DELETE' ? {} : { fieldManager: this.#fieldManager },
       body,
       contentType,
       accept: options.metadataOnly === true ? metadataForm : undefined,
       info: { verb, resource, namespace: where, name, subresource: options.subresource, optional: options.optional },
       signal: options.signal,
+      discardResponse: options.discardResponse,
       newConnection: options.newConnection,
       yieldsUntilMs: options.yieldsUntilMs,
       waitsForNone: options.waitsForNone,
