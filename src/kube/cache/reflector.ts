@@ -255,50 +255,39 @@ export class Reflector<T extends KubeObject> {
     maxSilenceMs?: number;
     signal: AbortSignal;
   }): AsyncGenerator<WatchEvent> {
-    const { clock, random, metrics } = this.#options;
+    const { transport, clock, random, metrics, labelSelector, fieldSelector } = this.#options;
+    const { version, query, maxSilenceMs, signal } = request;
     const timeoutS = Math.floor(300 + random() * 300); // spread, so that watches do not all end together
     metrics?.watched();
     const endsAtMs = clock.monotonicMs() + timeoutS * 1000;
     try {
-      yield* this.#stream({ ...request, timeoutS });
+      yield* watchStream({
+        coding: this.#coding,
+        clock,
+        request: {
+          path: this.#path,
+          query: {
+            watch: true,
+            ...query,
+            allowWatchBookmarks: true,
+            resourceVersion: version === '' ? undefined : version,
+            timeoutSeconds: timeoutS,
+            labelSelector,
+            fieldSelector,
+          },
+          info: this.#info,
+        },
+        timeoutS,
+        maxSilenceMs,
+        pace: this.#pace,
+        onBytes: () => this.#sawBytes(),
+        onSilent: (openedAtMs) => transport.distrust(openedAtMs),
+        onSuccess: () => this.#failures.succeeded(),
+        signal,
+      });
     } finally {
       if (clock.monotonicMs() < endsAtMs - endLeewayMs) this.#interrupted = true; // later it is the end that was requested
     }
-  }
-
-  #stream(request: {
-    version: string;
-    timeoutS: number;
-    query?: Record<string, string | boolean>;
-    maxSilenceMs?: number;
-    signal: AbortSignal;
-  }): AsyncGenerator<WatchEvent> {
-    const { transport, clock, labelSelector, fieldSelector } = this.#options;
-    const { version, timeoutS, query, maxSilenceMs, signal } = request;
-    return watchStream({
-      coding: this.#coding,
-      clock,
-      request: {
-        path: this.#path,
-        query: {
-          watch: true,
-          ...query,
-          allowWatchBookmarks: true,
-          resourceVersion: version === '' ? undefined : version,
-          timeoutSeconds: timeoutS,
-          labelSelector,
-          fieldSelector,
-        },
-        info: this.#info,
-      },
-      timeoutS,
-      maxSilenceMs,
-      pace: this.#pace,
-      onBytes: () => this.#sawBytes(),
-      onSilent: (openedAtMs) => transport.distrust(openedAtMs),
-      onSuccess: () => this.#failures.succeeded(),
-      signal,
-    });
   }
 
   #sawBytes(): void {
