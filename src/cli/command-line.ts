@@ -67,10 +67,10 @@ export function parseCommandLine(input: CommandLineInput): ParsedCommandLine {
       return { kind: 'print', stream: 'stderr', text: `${helpText(argv0)}\n${subcommandHelp()}` };
     const { values, given } = flags;
     logging = checkLogging(values);
-    const { gates, notices } = applyFeatureGates(values['feature-gates']);
+    const { notices } = applyFeatureGates(values['feature-gates']);
     checkNodeName(values, environment);
     if (values.version) return { kind: 'print', stream: 'stdout', text: `${argv0} ${input.version}\n` };
-    const config = buildConfig({ argv0, values, given, environment, logging, featureGates: gates });
+    const config = buildConfig({ argv0, values, given, environment });
     return {
       kind: 'run',
       config,

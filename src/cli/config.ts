@@ -1,9 +1,9 @@
 import { millisecondsOf } from '../base/go-duration.ts';
-import type { FeatureGates } from './feature-gates.ts';
+import { applyFeatureGates } from './feature-gates.ts';
 import { listedFiles } from '../kube/credentials/kubeconfig-files.ts';
 import { fatalExit, failureExit } from '../run/exit.ts';
 import type { FlagName, FlagValues } from './flags.ts';
-import type { LoggingConfig } from './logging.ts';
+import { checkLogging } from './logging.ts';
 
 /** The environment variables that are read. */
 export interface Environment {
@@ -20,14 +20,12 @@ export interface RateLimit {
   readonly burst: number;
 }
 
-/** What `buildConfig` starts from: everything before it has been checked. */
+/** What `buildConfig` starts from. */
 interface ConfigInput {
   readonly argv0: string;
   readonly values: FlagValues;
   readonly given: ReadonlySet<FlagName>;
   readonly environment: Environment;
-  readonly logging: LoggingConfig;
-  readonly featureGates: FeatureGates;
 }
 
 /** The whole configuration from command line and environment, checked and frozen. null: the part is off. */
@@ -43,7 +41,9 @@ export type HttpConfig = NonNullable<Config['http']>;
  * @throws {ExitError} with the code the Go sidecar would end with, for values that contradict each other.
  */
 export function buildConfig(input: ConfigInput) {
-  const { values, argv0, logging, featureGates } = input;
+  const { values, argv0 } = input;
+  const logging = checkLogging(values);
+  const { gates: featureGates } = applyFeatureGates(values['feature-gates']);
   const reconnectLimit = values['csi-reconnect-limit'];
   return deepFreeze({
     argv0,

@@ -8,8 +8,6 @@ import { connectionProblem, csiTarget, socketPath } from '../csi/csi-address.ts'
 import { Driver } from '../csi/driver.ts';
 import { type ClusterConnection, connectCluster, type ConnectionOptions } from './cluster-connection.ts';
 import { buildConfig, type Config } from './config.ts';
-import { applyFeatureGates } from './feature-gates.ts';
-import { checkLogging } from './logging.ts';
 import { meantWords, parseFlags } from './parse-flags.ts';
 import type { SubcommandCall } from './subcommand-call.ts';
 
@@ -29,15 +27,7 @@ export function sidecarConfig(
   const { values, given } = parsed;
   const unexpected = meantWords(args)[words];
   if (unexpected !== undefined) throw new RangeError(`unexpected argument ${JSON.stringify(unexpected)}`);
-  const { gates } = applyFeatureGates(values['feature-gates']);
-  return buildConfig({
-    argv0: program,
-    values,
-    given,
-    environment,
-    logging: checkLogging(values),
-    featureGates: gates,
-  });
+  return buildConfig({ argv0: program, values, given, environment });
 }
 
 /** How long the driver may take until it responds for the first time, in milliseconds. */

@@ -15,7 +15,6 @@ import {
 } from './find-sidecars.ts';
 import { applyFeatureGates, type Notice } from '../feature-gates.ts';
 import type { FlagName, FlagValues } from '../flags.ts';
-import { checkLogging } from '../logging.ts';
 import { Access, type Account, isSameNamespace, type Namespace } from './access.ts';
 import { type Manifest, notName } from './manifest.ts';
 
@@ -232,7 +231,7 @@ function startOf(
 ): { config: Config; notices: readonly Notice[] } | { problem: string } {
   let started: { config: Config; notices: readonly Notice[] } | undefined;
   const problem = problemOf(() => {
-    const config = configOf(flags, environment);
+    const config = buildConfig({ argv0: program, ...flags, environment });
     started = { config, notices: checkConfig(config) };
     csiTarget(config.csiAddress);
   });
@@ -240,17 +239,11 @@ function startOf(
   return started === undefined || problem !== undefined ? { problem: problem ?? '' } : started;
 }
 
-function configOf({ values, given }: GivenFlags, environment: Environment): Config {
-  const logging = checkLogging(values);
-  const { gates } = applyFeatureGates(values['feature-gates']);
-  return buildConfig({ argv0: program, values, given, environment, logging, featureGates: gates });
-}
-
 /** As if the environment were complete, so that the rest can be checked; undefined where the flags contradict each other. */
 function configAnyhow(flags: GivenFlags, environment: Environment): Config | undefined {
   let config: Config | undefined;
   const complete = { NODE_NAME: unknownName, NAMESPACE: unknownName, POD_NAME: unknownName, ...environment };
-  problemOf(() => (config = configOf(flags, complete)));
+  problemOf(() => (config = buildConfig({ argv0: program, ...flags, environment: complete })));
   return config;
 }
 
