@@ -57,6 +57,25 @@ export function mountFields({ fsType, readOnly }: { fsType?: string | undefined;
   };
 }
 
+/** core/v1 CinderPersistentVolumeSource and PortworxVolumeSource. */
+interface HandleSource {
+  volumeID: string;
+  fsType?: string;
+  readOnly?: boolean;
+}
+
+/** For plugins whose source names the volume as its driver does, and nothing else. */
+export const handleSource: Pick<InTreePlugin, 'inTreeSource' | 'csiSource'> = {
+  inTreeSource({ volumeHandle, ...mount }) {
+    const source: HandleSource = { volumeID: volumeHandle, ...mountFields(mount) };
+    return { source };
+  },
+
+  csiSource({ volumeID, ...mount }: HandleSource) {
+    return { volumeHandle: volumeID, ...mountFields(mount), volumeAttributes: {} };
+  },
+};
+
 /** Name of the volume attribute that keeps which partition of a disk was mounted. */
 export const partitionKey = 'partition';
 

@@ -4,6 +4,7 @@ import { reservedPrefix } from '../class-parameters.ts';
 import { azureDisk, azureFile } from './azure.ts';
 import {
   fsTypeRule,
+  handleSource,
   type InTreePlugin,
   mountFields,
   type ParameterRule,
@@ -76,13 +77,6 @@ const vsphereVolume: InTreePlugin = {
   },
 };
 
-/** core/v1 PortworxVolumeSource. */
-interface PortworxVolume {
-  volumeID: string;
-  fsType?: string;
-  readOnly?: boolean;
-}
-
 const portworxDriver = 'pxd.portworx.com';
 
 /** The plugin used one secret for all operations. */
@@ -106,21 +100,13 @@ const portworxRules = new Map<string, ParameterRule>([
 ]);
 
 const portworxVolume: InTreePlugin = {
+  ...handleSource,
   name: 'kubernetes.io/portworx-volume',
   driverName: portworxDriver,
   sourceField: 'portworxVolume',
 
   translateClass(storageClass) {
     return { ...withParameters(storageClass, portworxRules), provisioner: portworxDriver };
-  },
-
-  inTreeSource({ volumeHandle, ...mount }: CsiVolumeSource) {
-    const source: PortworxVolume = { volumeID: volumeHandle, ...mountFields(mount) };
-    return { source };
-  },
-
-  csiSource({ volumeID, ...mount }: PortworxVolume) {
-    return { volumeHandle: volumeID, ...mountFields(mount), volumeAttributes: {} };
   },
 };
 

@@ -2,6 +2,7 @@
 import type { CsiVolumeSource, PersistentVolume } from '../../provision/objects.ts';
 import {
   fsTypeRule,
+  handleSource,
   type InTreePlugin,
   mountFields,
   type ParameterRule,
@@ -144,19 +145,13 @@ function regionOfPdZone(zone: string): string {
   return parts.slice(0, 2).join('-');
 }
 
-/** core/v1 CinderPersistentVolumeSource. */
-interface Cinder {
-  volumeID: string;
-  fsType?: string;
-  readOnly?: boolean;
-}
-
 const cinderZoneKey = 'topology.cinder.csi.openstack.org/zone';
 
 const cinderRules = new Map<string, ParameterRule>([['fstype', fsTypeRule]]);
 
 /** Volumes of OpenStack Cinder. */
 export const cinder: InTreePlugin = {
+  ...handleSource,
   name: 'kubernetes.io/cinder',
   driverName: 'cinder.csi.openstack.org',
   sourceField: 'cinder',
@@ -164,14 +159,5 @@ export const cinder: InTreePlugin = {
 
   translateClass(storageClass) {
     return withParameters(withZoneKey(storageClass, cinderZoneKey), cinderRules);
-  },
-
-  inTreeSource({ volumeHandle, ...mount }: CsiVolumeSource) {
-    const source: Cinder = { volumeID: volumeHandle, ...mountFields(mount) };
-    return { source };
-  },
-
-  csiSource({ volumeID, ...mount }: Cinder) {
-    return { volumeHandle: volumeID, ...mountFields(mount), volumeAttributes: {} };
   },
 };
