@@ -115,12 +115,14 @@ export async function readClaimFacts(claim: PersistentVolumeClaim, options: Clai
   const { uid = '', deletionTimestamp } = claim.metadata;
   if (deletionTimestamp !== undefined) {
     const { finalizers = [] } = claim.metadata;
-    const [holders, about, taken] = await Promise.all([
+    const { volumeName = '' } = claim.spec;
+    const [holders, volume, about, taken] = await Promise.all([
       readHolders(claim, reader),
+      volumeName === '' ? undefined : reader.get<PersistentVolume>(persistentVolumes, { name: volumeName }),
       finalizers.includes(cloningProtection) ? readEvents(claim, reader) : undefined,
       finalizers.includes(snapshotProtection) ? readUnready(claim, reader) : undefined,
     ]);
-    return { claim, ...holders, ...taken, events: about, nowMs: now() };
+    return { claim, ...holders, volume, ...taken, events: about, nowMs: now() };
   }
   const name = className(claim);
   const asked = requestedProvisioner(claim) === undefined ? '' : provisionerOf(claim, undefined);

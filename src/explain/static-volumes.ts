@@ -51,14 +51,18 @@ export interface NearVolume {
 /** For classes of this provisioner no volumes are provisioned. */
 export const noProvisioner = 'kubernetes.io/no-provisioner';
 
-/** Whether no volume is provisioned for a claim: of its class, of one that does not exist, or because of its selector. */
+/** Whether no volume is provisioned for a claim: for want of a class, of its class, of one that does not exist, or because of its selector. */
 export function needsExisting(claim: PersistentVolumeClaim, storageClass: Reading<StorageClass> | undefined): boolean {
   const { metadata, spec } = claim;
   const isNamed = metadata.annotations?.[betaStorageClassKey] !== undefined || spec.storageClassName !== undefined;
   const isWithoutClass = isNamed && className(claim) === '';
   const isMissing = storageClass?.kind === 'missing';
   return (
-    isWithoutClass || isMissing || spec.selector !== undefined || found(storageClass)?.provisioner === noProvisioner
+    !isNamed ||
+    isWithoutClass ||
+    isMissing ||
+    spec.selector !== undefined ||
+    found(storageClass)?.provisioner === noProvisioner
   );
 }
 

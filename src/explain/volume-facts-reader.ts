@@ -16,9 +16,12 @@ import {
   events,
   type ClusterNode,
   nodes,
+  type Pod,
+  pods,
   secrets,
   type SnapshotContent,
   snapshotContents,
+  usesClaim,
 } from './cluster-objects.ts';
 import { type ClusterReader, found, type Reading } from './cluster-reader.ts';
 import { type DriverPod, readDriverPod } from './driver-log.ts';
@@ -36,6 +39,8 @@ export interface VolumeFacts {
   attachments?: Reading<Attachment[]> | undefined;
   /** Of its attachments, the first few. */
   attachedNodes?: readonly { name: string; reading: Reading<ClusterNode> }[] | undefined;
+  /** Pods with a node that still use its former claim, where it is attached. */
+  users?: Reading<Pod[]> | undefined;
   /** Snapshots of its storage; read where the driver says that the storage is needed. */
   taken?: Reading<SnapshotContent[]> | undefined;
   events?: Reading<ClusterEvent[]> | undefined;
@@ -73,7 +78,7 @@ export function isToBeDeleted({ metadata, spec, status }: PersistentVolume): boo
 }
 
 /**
- * At most eleven requests, and one for each further 2,000 VolumeAttachments of the cluster; one for a volume that is bound, or kept on
+ * At most twelve requests, and one for each further 2,000 VolumeAttachments of the cluster or Pods of its former namespace; one for a volume that is bound, or kept on
  * purpose.
  */
 export async function readVolumeFacts(
@@ -100,8 +105,9 @@ export async function readVolumeFacts(
     node === undefined ? undefined : reader.exists(nodes, { name: node }),
   ]);
   const { failed } = deletionHistory(found(about) ?? []);
-  const [attachedNodes, taken, secret, driverPod] = await Promise.all([
+  const [attachedNodes, users, taken, secret, driverPod] = await Promise.all([
     readNodes(found(attached) ?? [], reader),
+    found(attached)?.length === 0 ? undefined : readUsers(volume, reader),
     failed !== undefined && stillNeeded.test(failed.text) ? readTaken(volume, reader) : undefined,
     failed && readSecret(volume, reader),
     failed && readDriverPod(failed, provisioner, reader),
@@ -111,6 +117,7 @@ export async function readVolumeFacts(
     nowMs: now(),
     attachments: attached,
     attachedNodes,
+    users,
     taken,
     events: about,
     provisioner,
@@ -159,6 +166,13 @@ async function readNodes(
   return await Promise.all(
     names.map(async (name) => ({ name, reading: await reader.get<ClusterNode>(nodes, { name }) })),
   );
+}
+
+/** Pods that still name the claim to which the volume was bound. */
+async function readUsers({ spec }: PersistentVolume, reader: ClusterReader): Promise<Reading<Pod[]> | undefined> {
+  const { namespace = '', name = '' } = spec.claimRef ?? {};
+  if (name === '') return undefined;
+  return await reader.select<Pod>(pods, (pod) => usesClaim(pod, name), { namespace, fieldSelector: 'spec.nodeName!=' });
 }
 
 /** Of a volume that an administrator created, the class names it, which is not read. */

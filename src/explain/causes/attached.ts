@@ -54,8 +54,11 @@ function isPassedOver({ events }: VolumeFacts): boolean {
   return failed.atMs > (postponed?.atMs ?? 0);
 }
 
-function holdOf(attachment: Attachment, { volume, attachedNodes = [], nowMs }: VolumeFacts): Hold {
+function holdOf(attachment: Attachment, facts: VolumeFacts): Hold {
+  const { volume, attachedNodes = [], nowMs } = facts;
   const name = attachment.spec?.nodeName ?? '';
+  const byPods = holdByPods(name, facts);
+  if (byPods !== undefined) return byPods;
   return attachmentHold(attachment, {
     csi: volume.spec.csi,
     node: attachedNodes.find((each) => each.name === name)?.reading,
@@ -64,6 +67,28 @@ function holdOf(attachment: Attachment, { volume, attachedNodes = [], nowMs }: V
     nowMs,
   });
 }
+
+/** Somebody has taken the finalizer from the claim while a Pod used it. */
+function holdByPods(node: string, { volume, users }: VolumeFacts): Hold | undefined {
+  const [pod] = (found(users) ?? []).filter(
+    ({ spec, status }) => spec?.nodeName === node && !endStates.has(status?.phase),
+  );
+  if (pod === undefined) return undefined;
+  const { namespace = '', name } = pod.metadata;
+  const command = shellCommand(['kubectl', 'delete', 'pod', '-n', namespace, name]) ?? '';
+  const isToGo = isToBeDeleted(volume);
+  const keep = JSON.stringify({ spec: { persistentVolumeReclaimPolicy: 'Retain' } });
+  const kept = shellCommand(['kubectl', 'patch', 'pv', volume.metadata.name, '-p', keep]) ?? '';
+  return {
+    isLate: true,
+    why: `Pod ${namespace}/${name} there still uses it, although claim ${volume.spec.claimRef?.name ?? ''} is gone`,
+    cure: isToGo
+      ? `If the data is needed, keep it first: ${kept}. Then end the Pod, after which the volume is detached and, unless it is kept, deleted: ${command}`
+      : `End the Pod, after which the volume is detached: ${command}`,
+  };
+}
+
+const endStates: ReadonlySet<string | undefined> = new Set(['Succeeded', 'Failed']);
 
 interface KnownOfAttachment {
   csi: { driver: string; volumeHandle: string } | undefined;

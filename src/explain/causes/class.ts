@@ -1,7 +1,7 @@
 /** The StorageClass of the claim: whether it exists, and whether its parameters are right. */
 import { nearestName } from '../../base/near-name.ts';
 import { className, requestedProvisioner } from '../../provision/claim-fields.ts';
-import { betaStorageClassKey } from '../../provision/objects.ts';
+import { betaStorageClassKey, type PersistentVolume, type PersistentVolumeClaim } from '../../provision/objects.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
@@ -14,6 +14,7 @@ import {
   recreationCommand,
 } from '../other-classes.ts';
 import { binderWords } from '../provisioning-events.ts';
+import { nearVolume } from '../static-volumes.ts';
 import { durationText, lastChangeMs, withCommand } from '../texts.ts';
 import { defineCause } from './cause.ts';
 
@@ -67,14 +68,12 @@ export function checkNamesClass(facts: ClaimFacts): Finding | undefined {
   }
   const message = 'The claim names no StorageClass, and the cluster has no default one';
   const near = classes.find((each) => nearlyDefault(each) !== undefined);
+  const volumes = near === undefined ? found(facts.staticVolumes?.volumes) : undefined;
+  const fitting = nearVolume(claim, volumes ?? []);
   const marked = near ?? (classes.length === 1 ? classes[0] : undefined);
-  return {
-    ...held,
-    message:
-      near === undefined
-        ? `${message}. ${classesText(classes)}.`
-        : `${message}: StorageClass ${near.metadata.name} has ${nearlyDefault(near) ?? ''}, and only the annotation ${defaultClassKey}: "true" counts.`,
-    cure: withCommand('Mark a class as the default one, which kube-controller-manager then gives to the claim', [
+  const marking = withCommand(
+    'Mark a class as the default one, which kube-controller-manager then gives to the claim',
+    [
       ...[
         'kubectl',
         'annotate',
@@ -83,8 +82,21 @@ export function checkNamesClass(facts: ClaimFacts): Finding | undefined {
         `${defaultClassKey}=true`,
         '--overwrite',
       ],
-    ]),
+    ],
+  );
+  return {
+    ...held,
+    message:
+      near === undefined
+        ? `${message}. ${classesText(classes)}.${fitting === undefined ? '' : ` PersistentVolume ${fitting.volume.metadata.name} would fit, but for its class ${fitting.volume.spec.storageClassName ?? ''}.`}`
+        : `${message}: StorageClass ${near.metadata.name} has ${nearlyDefault(near) ?? ''}, and only the annotation ${defaultClassKey}: "true" counts.`,
+    cure: fitting === undefined ? marking : `${marking}. ${ofVolume(claim, fitting.volume)}`,
   };
+}
+
+function ofVolume(claim: PersistentVolumeClaim, { metadata, spec }: PersistentVolume): string {
+  const command = recreationCommand(claim, spec.storageClassName ?? '');
+  return `Or, if PersistentVolume ${metadata.name} is meant, recreate the claim with its class${command === undefined ? '' : `: ${command}`}`;
 }
 
 /** What kube-controller-manager says of a class that may not be read here. */

@@ -1,12 +1,13 @@
 /** A bound claim that requests more than it has (Kubernetes page "Persistent Volumes", "Expanding Persistent Volumes Claims"). */
 import { requestedProvisioner } from '../../provision/claim-fields.ts';
 import { type ClaimFacts, isToBeExpanded, sizesOf } from '../claim-facts-reader.ts';
-import type { ResizedClaim } from '../cluster-objects.ts';
+import type { ClusterEvent, ResizedClaim } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Holding } from '../explanation.ts';
-import { recordedOf } from '../provisioning-events.ts';
+import { type Recorded, recordedOf } from '../provisioning-events.ts';
 import { noProvisioner } from '../static-volumes.ts';
 import { durationText, lastChangeMs, lasting, quotedError } from '../texts.ts';
+import { storageCure } from './storage-words.ts';
 
 /** An external-resizer that works has begun by then, in milliseconds. */
 const begunWithinMs = 60_000;
@@ -45,7 +46,7 @@ function hintOf({ status }: ResizedClaim, facts: ClaimFacts): Hint {
   const { claim, events, nowMs } = facts;
   const all = found(events) ?? [];
   const ofResizer = all.filter(({ reason = '' }) => resizerReasons.includes(reason));
-  const newest = recordedOf(ofResizer);
+  const newest = newestOf(ofResizer);
   const reason = ofResizer.findLast(({ message = '' }) => message === newest?.text)?.reason ?? '';
   const conditions = (status?.conditions ?? []).filter(({ status: each }) => each === 'True');
   const state = status?.allocatedResourceStatuses?.['storage'] ?? '';
@@ -72,12 +73,34 @@ function hintOf({ status }: ResizedClaim, facts: ClaimFacts): Hint {
   return untouched(facts);
 }
 
+/** It records that it begins with each attempt, and the times of events are in seconds. */
+const beginningMs = 2000;
+
+function newestOf(ofResizer: readonly ClusterEvent[]): Recorded | undefined {
+  const failed = recordedOf(ofResizer.filter(({ reason }) => reason === failedReason));
+  const newest = recordedOf(ofResizer);
+  const isBeginning = failed !== undefined && newest !== undefined && newest.atMs - failed.atMs <= beginningMs;
+  return isBeginning && !hasSucceeded(ofResizer, newest) ? failed : newest;
+}
+
+function hasSucceeded(ofResizer: readonly ClusterEvent[], { text }: Recorded): boolean {
+  return ofResizer.some(({ reason, message }) => message === text && reason === 'VolumeResizeSuccessful');
+}
+
+/** Of clouds that let some time pass between two changes of a volume. */
+const tooSoonWords =
+  /ModificationRateExceeded|modification rate|wait (?:at least|until|for) |cooldown|too (?:soon|frequent)/i;
+
 /** Storages that expand only what no machine uses. */
 const detachedWords =
   /(?:attached|in use|in-use|published|mounted|online|running)\b.*(?:resiz|expan|extend|deallocat|detach|stop)|(?:resiz|expan|extend).*\b(?:attached|in use|in-use|published|mounted|online|running)/is;
 
 function failedCure(text: string): string {
   const log = "the log of the driver's controller, container csi-resizer, has the rest";
+  if (tooSoonWords.test(text))
+    return `Wait for as long as the error says: the storage lets that time pass between two changes of a volume, and external-resizer tries again (${log})`;
+  const known = storageCure(text);
+  if (known !== undefined) return `${known} (${log})`;
   return detachedWords.test(text)
     ? `Unless the error says otherwise: this storage expands only what no machine uses. End the Pods that use the claim, such as by scaling down what creates them, until the volume is detached; it is then expanded, and the Pods can start again (${log}); ${smallerCure}`
     : `Do what the error says (${log}), ${smallerCure}`;

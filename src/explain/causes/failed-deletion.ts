@@ -8,7 +8,7 @@ import { failuresText, type Recorded } from '../provisioning-events.ts';
 import { cureText, type LastingCure, quotedError } from '../texts.ts';
 import { stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
-import { absentError, driverAway, helperError, openElsewhere, storageErrors, unavailable } from './driver-error.ts';
+import { absentError, driverAway, helperError, openElsewhere, storageErrors, unavailable } from './storage-words.ts';
 import { requestMeaning } from './failure.ts';
 
 /** Snapshots in a message: more are counted. */
@@ -100,6 +100,8 @@ const deletionCures: readonly TextPattern[] = [
     pattern: stillNeeded,
     cure: 'The storage is still in use. See what hangs on it, such as snapshots and clones of the volume, or its last user, and delete that if nobody needs it',
   },
+  driverAway,
+  ...storageErrors,
   { pattern: /code = NotFound /, cure: absentCure, log: true },
   {
     pattern: /code = (Unauthenticated|PermissionDenied) /,
@@ -109,7 +111,6 @@ const deletionCures: readonly TextPattern[] = [
     pattern: /code = InvalidArgument /,
     cure: 'The driver does not understand the volume: compare spec.csi.volumeHandle with what it expects, and see whether it needs a Secret',
   },
-  driverAway,
   {
     pattern: /code = (DeadlineExceeded|Aborted|Canceled) /,
     cure: 'Nothing yet: the driver may still be deleting it, and is called again',
@@ -135,7 +136,6 @@ const deletionCures: readonly TextPattern[] = [
     cure: 'A machine still has the volume open: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off',
     log: true,
   },
-  ...storageErrors,
   { pattern: absentError, cure: absentCure, log: true, byWords: true },
   unavailable,
   helperError,

@@ -7,7 +7,8 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { type Cause, defineCause, type TextPattern } from './cause.ts';
-import { absentError, invalidWords, vagueError } from './driver-error.ts';
+import { invalidWords } from './driver-error.ts';
+import { absentError, vagueError } from './storage-words.ts';
 
 /** The driver creates no volumes of the requested size. */
 export const unsupportedSize = defineCause({

@@ -1,7 +1,7 @@
 /** The Pods for which kube-controller-manager keeps a claim that is being deleted, and why a Pod does not end. */
 import { nameList } from '../../base/name-list.ts';
 import { shellCommand, shellWord } from '../../base/shell-word.ts';
-import type { PersistentVolumeClaim } from '../../provision/objects.ts';
+import type { PersistentVolume } from '../../provision/objects.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { type ClusterNode, holdsClaim, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
@@ -30,7 +30,7 @@ export function heldByPods(base: string, facts: ClaimFacts): Holding | undefined
   if (holders.length === 0) return undefined;
   const going = holders.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
   const staying = holders.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  if (staying.length > 0) return heldByStaying(base, staying, facts.claim);
+  if (staying.length > 0) return heldByStaying(base, staying, facts);
   const ways = going.map((pod) => ({ pod, ...wayToEnd(pod, facts) }));
   const worst = ways.find(({ state }) => state !== 'waiting') ?? ways[0];
   if (worst === undefined) return undefined;
@@ -38,7 +38,7 @@ export function heldByPods(base: string, facts: ClaimFacts): Holding | undefined
   return { state, cause: 'deleting', message: `${base}, because of Pod ${pod.metadata.name}: it ${text}.`, cure };
 }
 
-function heldByStaying(base: string, staying: readonly Pod[], { metadata }: PersistentVolumeClaim): Holding {
+function heldByStaying(base: string, staying: readonly Pod[], { claim: { metadata }, volume }: ClaimFacts): Holding {
   const ended = staying.filter(hasEnded);
   const using = staying.filter((pod) => !hasEnded(pod));
   const parts = [
@@ -58,8 +58,18 @@ function heldByStaying(base: string, staying: readonly Pod[], { metadata }: Pers
     state: 'stuck',
     cause: 'deleting',
     message: `${base}, because ${parts.join(', and ')}.`,
-    cure: `${first}: ${deleteCommand(staying, metadata.namespace)}`,
+    cure: `${first}: ${deleteCommand(staying, metadata.namespace)}${keepText(found(volume))}`,
   };
+}
+
+/** A claim that was deleted by mistake is often found when it is held. */
+function keepText(volume: PersistentVolume | undefined): string {
+  if (volume?.spec.persistentVolumeReclaimPolicy !== 'Delete') return '';
+  const policy = JSON.stringify({ spec: { persistentVolumeReclaimPolicy: 'Retain' } });
+  const command = shellCommand(['kubectl', 'patch', 'pv', volume.metadata.name, '-p', policy]);
+  return command === undefined
+    ? ''
+    : `. The data goes with the claim (reclaim policy Delete); to keep it, before: ${command}`;
 }
 
 /** How a Pod that is being deleted comes to its end, and what to do; the text goes on after its name. */

@@ -1,7 +1,8 @@
 /** What it means that a volume cannot be attached to a node or mounted there, by the words of drivers, kubelets and mount programs. */
 import type { PersistentVolume } from '../../provision/objects.ts';
+import { termsOf, termText } from '../node-labels.ts';
 import { lasting, unlessSaid } from '../texts.ts';
-import { certificateCure, networkWords, openElsewhere } from './driver-error.ts';
+import { certificateCure, networkWords, openElsewhere } from './storage-words.ts';
 
 /** Where it failed, and for which volume. */
 interface NodeError {
@@ -113,9 +114,10 @@ const cures: readonly NodeErrorCure[] = [
       'Another machine still has the volume open, often the node on which its Pod ran before: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off. Two that write destroy the file system',
   },
   {
-    pattern: /not ready for workloads|(?:volume|replica)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
+    pattern:
+      /not ready for workloads|no mds\b|might be laggy|\bosds?\b.*(?:down|full)|(?:volume|replica|cluster|pool)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
     cure: () =>
-      'Check the health of the volume in the storage system, above all of its replicas. Do not delete the claim: its data is still there',
+      'Check the health of the volume and of the cluster in the storage system: its replicas, and of Ceph the MDS and OSDs (ceph status). Do not delete the claim: its data is still there',
   },
   {
     pattern: /fsck.* errors|errors in the file ?system|RUN fsck|UNEXPECTED INCONSISTENCY|structure needs cleaning/i,
@@ -147,6 +149,21 @@ const cures: readonly NodeErrorCure[] = [
     pattern: /\bxfs\b.*wrong fs type|wrong fs type.*\bxfs\b|duplicate UUID/is,
     cure: ({ node }) =>
       `A clone or restored snapshot with XFS has the UUID of its source: if that or another copy of it is mounted on node ${node}, add nouuid to mountOptions (of the PersistentVolume; for new volumes of the class), or have the two run on different nodes. Otherwise the file system is damaged: take a snapshot or copy before you change anything on it`,
+  },
+  {
+    pattern:
+      /(?:file ?system|device|size|volume)\b.* (?:must be (?:larger|at least)|(?:is )?too small)|smaller than the minimum/i,
+    cure: () =>
+      'The volume is too small for its file system (XFS needs 300 MiB): request more, if the class allows expansion, or recreate the claim with a larger request or another csi.storage.k8s.io/fstype in its class',
+  },
+  {
+    pattern: /NodeAffinity check failed|no matching NodeSelectorTerms/,
+    cure: ({ node, volume }) => {
+      const terms = volume === undefined ? [] : termsOf(volume);
+      const where =
+        terms.length === 0 ? 'other nodes' : `nodes with ${terms.map((term) => termText(term)).join(', or ')}`;
+      return `The volume can only be used on ${where}, and the Pod is on node ${node}, usually as it sets spec.nodeName, which bypasses the scheduler: create the Pod again without it`;
+    },
   },
   {
     pattern: /wrong fs type|bad superblock|unknown filesystem type/i,

@@ -93,6 +93,9 @@ function saidLast({ lastState }: ContainerStatus): string {
   return lastState?.terminated?.message ?? '';
 }
 
+/** A runtime could not start the container at all, so that it has no log. */
+const notRun = new Set(['ContainerCannotRun', 'StartError']);
+
 /** It is started again and again. */
 function crashHint(crash: Crash): Hint {
   const { pod, node, container } = crash;
@@ -102,6 +105,16 @@ function crashHint(crash: Crash): Hint {
   const said = message.trim() === '' ? '' : ` It said last: ${quotedError(message)}`;
   const { namespace = '', name } = pod.metadata;
   const logs = shellCommand(['kubectl', 'logs', '-n', namespace, name, '-c', container.name, '--previous']) ?? '';
+  if (notRun.has(reason)) {
+    const isMine = message.includes(`/${crash.claim.spec.volumeName ?? ''}/`);
+    return {
+      text: `has its volumes on node ${node}, but its container ${container.name} cannot be started (${end.join(', ')}).${said}`,
+      cure:
+        /not a directory/i.test(message) && (isMine || /subpath/i.test(message))
+          ? 'A file is to be mounted over a directory, or a directory over a file: what subPath names in the volume is created as a directory where it is missing. Put the file there, or mount a directory; a single file is better a ConfigMap or Secret'
+          : `Do what the message says: ${describeCommand(pod)}`,
+    };
+  }
   const known = isAboutVolume(crash) ? fileCures.find(({ pattern }) => pattern.test(message)) : undefined;
   return {
     text: `has its volumes on node ${node}, but its container ${container.name} ends each time that it is started${end.length === 0 ? '' : ` (${end.join(', ')})`}.${said}`,

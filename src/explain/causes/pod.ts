@@ -23,7 +23,7 @@ import {
 } from '../scheduler-words.ts';
 import { durationText, lasting } from '../texts.ts';
 import { type Cause, defineCause } from './cause.ts';
-import { noRoomError, stockWords, vagueError } from './driver-error.ts';
+import { noRoomError, stockWords, vagueError } from './storage-words.ts';
 import { noRoomCure, roomFinding } from './published-capacity.ts';
 
 /** What the scheduler says of a Pod whose claim lost its node because the provisioner could not create the volume there. */

@@ -12,6 +12,7 @@ import { found } from '../cluster-reader.ts';
 import type { Link } from '../explanation.ts';
 import { contentName } from '../source-facts-reader.ts';
 import { durationText, lastChangeMs, lowerFirst, quotedError } from '../texts.ts';
+import { storageCure } from './storage-words.ts';
 
 /** Why a source cannot be used, after its name. */
 export interface SourceProblem {
@@ -272,10 +273,21 @@ const snapshotErrors: readonly SnapshotError[] = [
     pattern: /rpc error: code = (\w+)/,
     problem: ({ snapshot, facts }) => ({
       text: `failed in the driver: ${quotedError(snapshot.status?.error?.message ?? '')}`,
-      cure: `Do what it says, or recreate the claim with another source. The log of driver ${shortValue(found(facts.snapshotContent)?.spec?.driver ?? provisionerOf(facts.claim, found(facts.storageClass)))} says more: its container beside the sidecar csi-snapshotter`,
+      cure: `${failedCure(snapshot.status?.error?.message ?? '')}, or recreate the claim with another source. The log of driver ${shortValue(found(facts.snapshotContent)?.spec?.driver ?? provisionerOf(facts.claim, found(facts.storageClass)))} says more: its container beside the sidecar csi-snapshotter`,
     }),
   },
 ];
+
+/** Storages that take snapshots only of what nothing uses. */
+const inUseWords = /\b(?:in-use|in use|attached|mounted|running)\b/i;
+
+function failedCure(text: string): string {
+  const known = storageCure(text);
+  if (known !== undefined) return known;
+  return inUseWords.test(text)
+    ? 'Unless the error says otherwise: this storage takes no snapshot of a volume in use. End the Pods that use the source, or have the VolumeSnapshotClass force it, if the driver can (of Cinder: force-create: "true"), and create the snapshot again'
+    : 'Do what it says';
+}
 
 const otherError: SnapshotError = {
   pattern: /(?:)/,

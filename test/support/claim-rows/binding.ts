@@ -136,7 +136,8 @@ export const binding: readonly Row[] = [
     verdict: 'stuck',
     cause: 'deleting',
     says: /because it is used by Pod p\.$/,
-    advises: /^Delete the Pods that use it/,
+    advises:
+      /^Delete the Pods that use it: kubectl delete pod -n \S+ p\. The data goes with the claim \(reclaim policy Delete\); to keep it, before: kubectl patch pv \S+ -p .*Retain/,
     cure: (world) => world.remove({ kind: 'pod', name: 'p' }),
     ends: 'gone',
   },
@@ -988,6 +989,28 @@ export const binding: readonly Row[] = [
     cause: 'attached',
     says: /The kubelet of the node says that it still uses the volume/,
     advises: /: kubectl get pods --all-namespaces --field-selector spec\.nodeName=\S+-node$/,
+    cure: (world) => detached(world, world.remove(attachmentOf(world))),
+    ends: 'gone',
+  },
+  {
+    title: 'a released volume that a Pod still uses, whose claim somebody has torn off',
+    object,
+    async arrange(world) {
+      const node = await world.addNode();
+      const volumesInUse = [`kubernetes.io/csi/${world.driver}^${world.name('volume')}`];
+      await world.patch({ kind: 'node', name: node.metadata.name }, { status: { volumesInUse } });
+      await attach(world, node.metadata.name);
+      await stillAttached(world);
+      const { spec } = (await world.read({ kind: 'volume', name: world.name('volume') })) ?? {};
+      const { name = '' } = (spec?.['claimRef'] ?? {}) as { name?: string };
+      await world.addPod({ nodeName: node.metadata.name }, { claim: name });
+    },
+    recorded: phase('Released'),
+    verdict: 'stuck',
+    cause: 'attached',
+    says: /Pod \S+\/p there still uses it, although claim \S+ is gone\.$/,
+    advises:
+      /^If the data is needed, keep it first: kubectl patch pv \S+ -p .*Retain.* Then end the Pod, .*: kubectl delete pod -n \S+ p$/,
     cure: (world) => detached(world, world.remove(attachmentOf(world))),
     ends: 'gone',
   },

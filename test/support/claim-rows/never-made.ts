@@ -783,11 +783,33 @@ export const neverMade: readonly Row[] = [
     verdict: 'stuck',
     cause: 'no-class',
     says: /^The claim names no StorageClass, and the cluster has no default one[.:] /,
-    advises: /: kubectl annotate storageclass \S+ storageclass\.kubernetes\.io\/is-default-class=true --overwrite$/,
+    advises:
+      /: kubectl annotate storageclass \S+ storageclass\.kubernetes\.io\/is-default-class=true --overwrite(\. Or, if PersistentVolume .*)?$/,
     async cure(world) {
       await world.remove({ kind: 'claim', name: 'c' }); // a default class would be that of all rows
       await world.eventually(async () => assert.equal(await world.read({ kind: 'claim', name: 'c' }), undefined));
       await world.addClaim();
+    },
+    ends: 'bound',
+  },
+  {
+    title: 'a claim without a class, and a volume that would fit but for its class',
+    async arrange(world) {
+      await world.addClass();
+      const accessModes = ['ReadWriteOncePod'];
+      await world.addVolume({ storageClassName: world.name('manual'), accessModes });
+      await world.addClaim({ storageClassName: undefined, accessModes });
+    },
+    recorded: nothing,
+    verdict: 'stuck',
+    cause: 'no-class',
+    says: /PersistentVolume \S+volume would fit, but for its class \S+manual\.$/,
+    advises:
+      /=true --overwrite\. Or, if PersistentVolume \S+volume is meant, recreate the claim with its class: kubectl patch pvc c .*"storageClassName":"\S+manual"/,
+    async cure(world) {
+      await world.remove({ kind: 'claim', name: 'c' });
+      await world.eventually(async () => assert.equal(await world.read({ kind: 'claim', name: 'c' }), undefined));
+      await world.addClaim({ storageClassName: world.name('manual'), accessModes: ['ReadWriteOncePod'] });
     },
     ends: 'bound',
   },

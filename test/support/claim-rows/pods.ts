@@ -894,10 +894,10 @@ async function startWith(world: World, event: RecordedEvent): Promise<void> {
 }
 
 /** Container `main` of Pod `p`, which has the volume at /data, is started in vain. @param message - what it wrote last. */
-async function crash(world: World, message: string): Promise<void> {
+async function crash(world: World, message: string, reason = 'Error'): Promise<void> {
   await startWith(world, { reason: 'Scheduled', message: 'assigned', component: 'default-scheduler' });
   const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting failed container=main pod=p' };
-  const terminated = { exitCode: 1, reason: 'Error', message, startedAt: null, finishedAt: null };
+  const terminated = { exitCode: 1, reason, message, startedAt: null, finishedAt: null };
   const status = { name: 'main', state: { waiting }, lastState: { terminated }, ready: false, restartCount: 7 };
   await world.patch(pod, {
     status: { phase: 'Running', containerStatuses: [{ ...status, image: 'none', imageID: '' }] },
@@ -1248,6 +1248,19 @@ const starting: readonly Row[] = [
     advises: /^Node \S+node has as many volumes attached as its machine allows: .* see also the log of the kubelet: /,
   },
   {
+    title: 'a bound claim of which a file is mounted that is a directory there',
+    async arrange(world) {
+      const message =
+        'unable to start container process: error mounting "/v/volume-subpaths/pv/main/0" to rootfs at "/etc/app/config.yaml": not a directory: Are you trying to mount a directory onto a file (or vice-versa)?';
+      await crash(world, message, 'StartError');
+    },
+    recorded: bind,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /has its volumes on node \S+node, but its container main cannot be started \(exit code 1, StartError\)\. It said last: .*not a directory/,
+    advises: /^A file is to be mounted over a directory, or a directory over a file: .* a ConfigMap or Secret$/,
+  },
+  {
     title: 'a bound claim whose Pod crashes for what it says of a file elsewhere',
     arrange: (world) => crash(world, 'open /etc/app/key: permission denied'),
     recorded: bind,
@@ -1428,6 +1441,24 @@ const changing: readonly Row[] = [
     cause: 'bound',
     says: /requests 2Gi, and has 1Gi: the volume could not be expanded, \d+ s ago: .* desc = pool is full\.$/,
     advises: /csi-resizer.*, or request less: /,
+  },
+  {
+    title: 'a bound claim that requests more sooner than the storage allows, and is tried again now',
+    async arrange(world) {
+      await requestMore(world);
+      const component = 'external-resizer csi.example.com';
+      const message =
+        'resize volume "pvc-1" failed: rpc error: code = Internal desc = VolumeModificationRateExceeded: Wait at least 6 hours';
+      const about = { kind: 'claim', name: 'c' } as const;
+      await world.addEvent(about, { reason: 'VolumeResizeFailed', message, component });
+      const begins = 'External resizer is resizing volume pvc-1';
+      await world.addEvent(about, { reason: 'Resizing', message: begins, component });
+    },
+    recorded: () => Promise.resolve(),
+    verdict: 'bound',
+    cause: 'bound',
+    says: /the volume could not be expanded, \d+ s ago: .*Wait at least 6 hours\.$/,
+    advises: /^Wait for as long as the error says: /,
   },
   {
     title: 'a bound claim that requests more of a storage that expands nothing in use',

@@ -1,0 +1,242 @@
+/** What the words mean with which storages, networks and clouds refuse something, whatever call of a driver it was for. */
+import { lasting, unlessSaid } from '../texts.ts';
+import type { TextPattern } from './cause.ts';
+
+const vague = String.raw`code = (?:Internal|Unknown|Unavailable) desc = .*?`;
+/** Many drivers send also these for all that fails at their storage. */
+const loose = String.raw`code = (?:Internal|Unknown|Unavailable|InvalidArgument|FailedPrecondition|NotFound) desc = .*?`;
+
+/** A text with a code that says nothing, and one of the words. */
+export function vagueError(words: readonly string[]): RegExp {
+  return new RegExp(`${vague}(?:${words.join('|')})`, 'is');
+}
+
+/** Of words that mean the same with nearly every code. */
+function looseError(words: readonly string[]): RegExp {
+  return new RegExp(`${loose}(?:${words.join('|')})`, 'is');
+}
+
+/** What the storage has too little of, or allows too little of. */
+const limitWords = [
+  '(?<!Request)LimitExceeded',
+  String.raw`\bquota`,
+  'over ?limit',
+  'no space left',
+  String.raw`(?:insufficient|not enough) (?:\w+ )?(?:space|capacity|storage)`,
+  'out of (?:space|capacity)',
+  '(?:POOL|RESOURCES?)_EXHAUSTED',
+  String.raw`\b(?:pool|cluster|datastore|osds?|storage) (?:is|are) full\b`,
+  'maximum number of',
+];
+
+/** A cloud has none left for anybody, whatever an account may have. */
+export const stockWords = [
+  'ZONE_RESOURCE_POOL_EXHAUSTED',
+  'not have enough resources',
+  'SkuNotAvailable',
+  'AllocationFailed',
+  'AllocationRequest',
+  'InsufficientVolumeCapacity',
+  'out of stock',
+];
+
+const rateWords = ['RequestLimitExceeded', 'Throttl', 'TooManyRequests', 'too many requests', 'rate ?limit'];
+
+const permissionWords = [
+  'UnauthorizedOperation',
+  'AccessDenied',
+  'access denied',
+  'permission denied',
+  'AuthorizationFailed',
+  'not authorized',
+  'operation not permitted',
+  'NoPermission',
+  'permission to perform this operation was denied',
+  'Error 403',
+  String.raw`\bforbidden\b`,
+];
+
+/** Of a service account that stands for an account at the cloud. */
+const identityWords = [
+  'AssumeRole',
+  'WebIdentity',
+  'federated identity',
+  String.raw`AADSTS70\d+`,
+  String.raw`iam\.serviceAccounts\.getAccessToken`,
+];
+
+/** Clouds forbid with these what the rights of an account would allow. */
+const policyWords = [
+  'DisallowedByPolicy',
+  'disallowed by policy',
+  'explicit deny in an? (?:service|resource) control policy',
+  String.raw`constraint constraints/\S+ violated`,
+  'violates (?:constraint|organization policy)',
+];
+
+const certificateWords = [
+  'x509: ',
+  'certificate (?:has expired|verify failed|signed by)',
+  'verify certificate',
+  'bad certificate',
+];
+
+const credentialWords = [
+  'InvalidClientTokenId',
+  'ExpiredToken',
+  'NoCredentialProviders',
+  'invalid credentials',
+  '(?:authentication|login) fail',
+  String.raw`(?:token|session|credentials?|password|key) (?:is|are|has) (?:invalid|not valid|expired)`,
+  'Failed to refresh the Token',
+  'incorrect user ?name or password',
+  'get credentials: ',
+  String.raw`\b(?:status(?: code)?:?|HTTP) 401\b`,
+  String.raw`\bunauthorized\b`,
+];
+
+/** What networks say of a host that is not reached. */
+export const networkWords = [
+  'no such host',
+  String.raw`\b(?:getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ETIMEDOUT)\b`,
+  'connection refused',
+  'connection reset',
+  'connection timed out',
+  'i/o timeout',
+  'no route to host',
+  'network is unreachable',
+];
+
+/** The storage responds, and cannot work at the moment. */
+const troubleWords = [
+  String.raw`\b(?:status(?: code)?:?|HTTP) 50\d\b`,
+  'Service ?Unavailable',
+  'bad gateway',
+  String.raw`\b(?:is|are) (?:sealed|in maintenance)\b`,
+  'try again later',
+];
+
+/** A call of the driver to its storage has not ended in time. */
+const timeoutWords = ['deadline exceeded', String.raw`\btime(?:d |-)?out\b`];
+
+const absentWords = [
+  'not ?found',
+  String.raw`\bno [\w ]+ found\b`,
+  'does not exist',
+  'no such ',
+  'could not (?:be found|find)',
+];
+
+const accountCure =
+  'The account with which the driver uses the storage lacks a permission: its administrator grants what the message names, or a Secret or the configuration of the driver names another account';
+const unreachableCure =
+  'The driver does not reach its storage: check the address (in the class, or in the configuration of the driver), DNS, network policies and firewalls';
+export const slowCure = 'Nothing yet: the driver may still be at work, and is called again';
+export const slowLateCure =
+  'The storage does not respond to the driver in time: check that it works, and that the Pod of the driver reaches it (network policies, firewalls). If its work just takes longer, raise --timeout of the provisioner';
+/** What the words of storages mean, of whatever call. */
+export const storageErrors: readonly TextPattern[] = [
+  {
+    pattern: vagueError(rateWords),
+    cure: 'Nothing yet: the storage limits how often it is called, and the driver is called again',
+    late: 'The storage limits how often it is called: find out what else calls it, or have its administrator raise the limit',
+    log: true,
+  },
+  {
+    pattern: vagueError([String.raw`mount\.nfs4?:?.*access denied`]),
+    cure: 'The NFS server does not export that path to the machine that mounts it: have it permit the address of the node on which the Pod of the driver runs, and check server and path in the class',
+    log: true,
+  },
+  {
+    pattern:
+      /has not been used in project|SERVICE_DISABLED|accessNotConfigured|MissingSubscriptionRegistration|not registered to use namespace|OptInRequired|\bAPI\b.* (?:is )?(?:disabled|not enabled)/i,
+    cure: 'The account at the cloud does not have that service switched on: its administrator enables the API or registers the service that the message names; some minutes later an attempt succeeds',
+  },
+  {
+    pattern: looseError(policyWords),
+    cure: 'A policy of the cloud or storage forbids this, whatever permissions the account of the driver has: its administrator makes an exception, or the parameters of the class are made to follow it (delete the class and create it again)',
+    log: true,
+  },
+  {
+    pattern: looseError(identityWords),
+    cure: 'The cloud does not let the service account of the driver use its role: check the trust that the role has in it (identity provider of the cluster, namespace and name of the service account), and the annotation of the service account that names the role',
+    log: true,
+  },
+  { pattern: looseError(permissionWords), cure: accountCure, log: true, byWords: true, account: true },
+  {
+    pattern: looseError(credentialWords),
+    cure: 'The storage does not accept the credentials of the driver: renew them, in its Secret or in its configuration, and restart its Pod if it reads them only once',
+    log: true,
+    byWords: true,
+    account: true,
+  },
+  { pattern: looseError(certificateWords), cure: certificateCure('the driver'), log: true },
+  { pattern: looseError(networkWords), cure: unreachableCure, log: true, byWords: true },
+  {
+    pattern: vagueError(troubleWords),
+    cure: 'Nothing yet: the storage does not work at the moment, and the driver is called again',
+    late: 'The storage, or the service through which the driver uses it, does not work: its administrator sees why',
+    log: true,
+  },
+  { pattern: vagueError(timeoutWords), cure: slowCure, late: slowLateCure, log: true },
+  {
+    pattern: vagueError(['read-only file ?system']),
+    cure: 'The driver may only read the storage: export or mount it so that the driver can write, or repair it if errors have made it read-only',
+    log: true,
+  },
+  {
+    pattern: vagueError([String.raw`\blicen[cs]es?\b`]),
+    cure: 'The storage needs a licence for this, or its licence has ended: its administrator renews it, or the class does without that feature',
+    log: true,
+    byWords: true,
+  },
+];
+
+/** What to do about an error of another sidecar's driver, such as one of a snapshot, by its words; undefined: these say nothing. */
+export function storageCure(text: string): string | undefined {
+  const known = [...storageErrors, noRoomError].find(({ pattern }) => pattern.test(text));
+  if (known === undefined) return undefined;
+  const { cure, late, byWords } = known;
+  if (late !== undefined) return lasting(cure, late);
+  return byWords === true ? unlessSaid(cure) : cure;
+}
+
+/** Says that another machine has the volume open. */
+export const openElsewhere =
+  /still being used|has watchers|(?:in use|opened|mapped|locked) (?:by|on) (?:another|other)/i;
+
+/** Of a text about something that is not there. */
+export const absentError = vagueError(absentWords);
+
+/** @param who - does not trust the certificate. */
+export function certificateCure(who: string): string {
+  return `The storage answers, but ${who} does not accept its certificate: renew it there if it has expired, give ${who} its authority or the name for which it is valid, and check the clocks`;
+}
+
+/** The driver itself does not respond, in the words of this sidecar, of the Go one, or of gRPC: not its storage. */
+export const driverAway: TextPattern = {
+  pattern: /code = Unavailable .*(?:\.sock|not connected|dial unix|error reading from server)/s,
+  cure: "Check that the driver's container runs beside the sidecar",
+  log: true,
+};
+
+/** No words say whether that is the driver or its storage. */
+export const unavailable: TextPattern = {
+  pattern: /code = Unavailable /,
+  cure: "Check that the driver's container runs beside the sidecar, and that the storage behind it responds",
+  log: true,
+};
+
+/** Provisioners of local paths have a Pod do the work. */
+export const helperError: TextPattern = {
+  pattern: /(?:create|delete) process timeout|helper[ -]?pod/i,
+  cure: 'The provisioner has a helper Pod do this on the node, and that did not end in time: see why, such as an image that is not pulled, or a taint: kubectl get pods -A | grep helper',
+};
+
+/** There is no room, or a limit is reached. */
+export const noRoomError: TextPattern = {
+  pattern: vagueError(limitWords),
+  cure: 'The storage has no room, or a limit is reached: its administrator raises the limit or frees storage; or request less, or use another class',
+  log: true,
+  byWords: true,
+};
