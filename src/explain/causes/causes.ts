@@ -119,11 +119,11 @@ function secretText(facts: ClaimFacts | undefined): string {
   return ` (the class names Secret ${namespace}/${name})`;
 }
 
-/** The names of its parameters that are for the driver: their values may be secret. */
-function parametersText(facts: ClaimFacts | undefined): string {
+/** With the names of the parameters of the class that are for the driver: their values may be secret. */
+function ofParameters(cure: string, facts: ClaimFacts | undefined): string {
   const all = Object.keys(found(facts?.storageClass)?.parameters ?? {});
   const own = all.filter((key) => !key.startsWith('csi.storage.k8s.io/')).map((key) => shortValue(key));
-  return own.length === 0 ? '' : ` (parameters of the class: ${nameList(own, maxParameters)})`;
+  return own.length === 0 ? cure : `${cure} (parameters of the class: ${nameList(own, maxParameters)})`;
 }
 
 function textualMeaning(text: string, facts: ClaimFacts | undefined): Meaning {
@@ -133,8 +133,8 @@ function textualMeaning(text: string, facts: ClaimFacts | undefined): Meaning {
     const meaning = failures.find(({ pattern }) => texts.some((each) => pattern.test(each)));
     if (meaning !== undefined) {
       const { cure, late, log, byWords, account, parameters } = meaning;
-      const of = account === true ? secretText(facts) : parameters === true ? parametersText(facts) : '';
-      return { cause: name, cure: `${cure}${of}`, late, log, byWords };
+      if (parameters === true) return { cause: name, cure: ofParameters(cure, facts), late, log, byWords };
+      return { cause: name, cure: account === true ? `${cure}${secretText(facts)}` : cure, late, log, byWords };
     }
   }
   throw new Error('the last cause fits every text');

@@ -9,9 +9,11 @@ import { isClaim, isSnapshot } from '../source-facts-reader.ts';
 import { type Cause, defineCause, type TextPattern } from './cause.ts';
 import { sourceName } from './source.ts';
 import {
-  absentError,
   driverAway,
   helperError,
+  looselyAbsentError,
+  looseError,
+  saidError,
   slowCure,
   slowLateCure,
   storageErrors,
@@ -21,16 +23,17 @@ import {
 
 /** The storage has nothing for what is asked, however much room there is. */
 const misfitWords = [
-  String.raw`(?:\bno|(?:\bno|\bnot|n't) f(?:ind|ound) (?:an?|any)) (?:(?:available|compatible|eligible|matching|online|suitable|valid) )?(?:aggregate|backend|datastore|host|(?:storage )?pool|storage system|vg|volume group)s?\b`,
+  String.raw`(?:\bno|(?:\bno|\bnot|n't|cannot) f(?:ind|ound)(?: an?| any)?|not enough) (?:[\w-]+ ){0,4}(?:aggregate|backend|datastore|host|pool|storage system|vg|volume group)s?\b`,
+  'no (?:available )?storage (?:could|in zone)',
   'no valid (?:host|backend) was found',
 ];
 
-const modes = String.raw`(?:access ?modes?|Read(?:Write|Only)(?:Once|Many)|(?:MULTI|SINGLE)_NODE_\w+|multi-?node)`;
+const modes = String.raw`(?:access ?modes?|\bR(?:WX|WO|WOP|OX)\b|Read(?:Write|Only)(?:Once|Many)|(?:MULTI|SINGLE)_NODE_\w+|multi-?node)`;
 const modeRefusals = String.raw`(?:\bonly (?:\w+ )?support|\bnot (?:\w+ )?support|unsupported|not allowed|\binvalid)`;
 /** In either order. */
 const accessModeError = new RegExp(`${modes}.*${modeRefusals}|${modeRefusals}.*${modes}`, 'is');
 
-const existsWords = [String.raw`(?<!operation.*)\balready (?:exists?|taken)\b`, 'file exists'];
+const existsWords = [String.raw`(?<!operation.*)(?:\balready (?:exists?|taken)|AlreadyExists)\b`, 'file exists'];
 
 /** The storage does not accept a value, such as a type or a zone. */
 export const invalidWords = [
@@ -42,6 +45,7 @@ export const invalidWords = [
   String.raw`\bunsupported`,
   String.raw`\bmust be\b`,
   'does not match',
+  'invalid argument',
   'unknown (?:field|option|parameter)',
 ];
 
@@ -54,21 +58,21 @@ const existsCure =
 /** What they mean of a volume that is to be created. */
 const creationErrors: readonly TextPattern[] = [
   {
-    pattern: vagueError(misfitWords),
+    pattern: looseError(misfitWords),
     cure: 'No storage that the driver knows fits what the class asks for, is online, and accepts the account of the driver: correct the class (delete it and create it again), or the storage so that it fits',
     log: true,
     byWords: true,
     parameters: true,
   },
   {
-    pattern: vagueError([String.raw`InvalidVolume\.NotFound`]),
+    pattern: saidError([String.raw`InvalidVolume\.NotFound`]),
     cure: 'The storage lost the volume while creating it; its own log (at AWS: CloudTrail) says why: often the account of the driver may not use the encryption key',
     log: true,
   },
-  { pattern: vagueError(existsWords), cure: existsCure, log: true, byWords: true },
-  { pattern: absentError, cure: absentCure, log: true, byWords: true },
+  { pattern: saidError(existsWords), cure: existsCure, log: true, byWords: true },
+  { pattern: looselyAbsentError, cure: absentCure, log: true, byWords: true },
   {
-    pattern: vagueError(invalidWords),
+    pattern: saidError(invalidWords),
     cure: 'The storage does not accept a value that the message names, such as a type or a zone. If the class has it, correct the class (delete it and create it again); if the claim has it, recreate the claim; else correct the configuration of the driver',
     log: true,
     byWords: true,
@@ -108,6 +112,10 @@ export const driverError = defineCause({
       cure: existsCure,
     },
     {
+      pattern: /no node was specified/,
+      cure: 'The provisioner creates volumes on the node of a Pod: create the class again with volumeBindingMode WaitForFirstConsumer (delete it before), and recreate the claim',
+    },
+    {
       pattern: accessModeError,
       cure: 'The storage does not have volumes with the access mode that the claim requests: recreate the claim with one that the message names, usually ReadWriteOnce, or with a class for shared files',
     },
@@ -124,14 +132,16 @@ export const driverError = defineCause({
       parameters: true,
     },
     {
-      pattern: /infeasible error|code = InvalidArgument /,
-      cure: 'The driver cannot create such a volume: recreate the claim with other values. If the class is wrong, delete it and create it again before',
-    },
-    {
-      pattern: /\bno (?:available |matching |suitable )?topolog|accessibility requirements?|match\w* topology/i,
+      pattern:
+        /\bno (?:available |matching |suitable )?topolog|accessibility requirements?|match\w* topology|not able to select a node/i,
       cure: 'The driver finds no place for the volume: compare allowedTopologies of the class, and the nodes that the Pod may use, with the topology keys that its node plugin has registered: kubectl get csinodes -o yaml',
       log: true,
       byWords: true,
+    },
+    ...creationErrors,
+    {
+      pattern: /infeasible error|code = InvalidArgument /,
+      cure: 'The driver cannot create such a volume: recreate the claim with other values. If the class is wrong, delete it and create it again before',
     },
     {
       pattern: /code = FailedPrecondition /,
@@ -148,7 +158,6 @@ export const driverError = defineCause({
       cure: 'The storage reports data that is lost or damaged: its administrator has to look at it',
       log: true,
     },
-    ...creationErrors,
     unavailable,
     {
       pattern: /^An earlier attempt may have left a volume/,

@@ -92,13 +92,16 @@ const tooSoonWords =
   /ModificationRateExceeded|modification rate|wait (?:at least|until|for) |cooldown|too (?:soon|frequent)/i;
 
 /** Storages that expand only what no machine uses. */
-const detachedWords =
-  /(?:attached|in use|in-use|published|mounted|online|running)\b.*(?:resiz|expan|extend|deallocat|detach|stop)|(?:resiz|expan|extend).*\b(?:attached|in use|in-use|published|mounted|online|running)/is;
+const detachedWords = /\b(?:attached|in[- ]use|published|mounted|online|detached|deallocat\w*|running)\b/i;
 
 function failedCure(text: string): string {
   const log = "the log of the driver's controller, container csi-resizer, has the rest";
   if (tooSoonWords.test(text))
     return `Wait for as long as the error says: the storage lets that time pass between two changes of a volume, and external-resizer tries again (${log})`;
+  if (/secret/i.test(text))
+    return `The driver lacks a Secret for the expansion: name one in the class (csi.storage.k8s.io/controller-expand-secret-name and -namespace, for new volumes) and in spec.csi.controllerExpandSecretRef of this PersistentVolume (${log})`;
+  if (/\bsnapshots?\b/i.test(text))
+    return `Unless the error says otherwise: this storage expands no volume that has snapshots. Delete those that nobody needs, and it is expanded (${log}); ${smallerCure}`;
   const known = storageCure(text);
   if (known !== undefined) return `${known} (${log})`;
   return detachedWords.test(text)

@@ -97,6 +97,16 @@ const absentCure =
 /** By what the driver or the provisioner says of a deletion (CSI specification, "DeleteVolume Errors" and "Error Scheme"). */
 const deletionCures: readonly TextPattern[] = [
   {
+    pattern: /^failed to get secretreference for volume /,
+    cure: 'Correct the secret parameters of the class: delete it and create it again; or name the Secret in the annotations volume.kubernetes.io/provisioner-deletion-secret-name and -namespace of the volume',
+  },
+  {
+    pattern:
+      /ScopeLocked|\bscope\(s\) are locked|(?:deletion|delete)[ -]?protect|termination protection|is protected (?:from|against)|\blegal hold\b|\b(?:is|was) locked\b|has not expired|till expire|\bimmutab/i,
+    cure: 'A lock or protection of the storage forbids the deletion: whoever has set it there removes it, and the deletion goes on. If the storage is to stay, set the reclaim policy to Retain and delete the PersistentVolume',
+    log: true,
+  },
+  {
     pattern: stillNeeded,
     cure: 'The storage is still in use. See what hangs on it, such as snapshots and clones of the volume, or its last user, and delete that if nobody needs it',
   },
@@ -120,16 +130,6 @@ const deletionCures: readonly TextPattern[] = [
   {
     pattern: /code = Unimplemented |does not support /,
     cure: 'The driver cannot delete volumes: set the reclaim policy to Retain, then delete the storage and the PersistentVolume by hand',
-  },
-  {
-    pattern: /^failed to get secretreference for volume /,
-    cure: 'Correct the secret parameters of the class: delete it and create it again; or name the Secret in the annotations volume.kubernetes.io/provisioner-deletion-secret-name and -namespace of the volume',
-  },
-  {
-    pattern:
-      /ScopeLocked|\bscope\(s\) are locked|(?:deletion|delete)[ -]?protect|termination protection|is protected (?:from|against)|\blegal hold\b|\bimmutab/i,
-    cure: 'A lock or protection of the storage forbids the deletion: whoever has set it there removes it, and the deletion goes on. If the storage is to stay, set the reclaim policy to Retain and delete the PersistentVolume',
-    log: true,
   },
   {
     pattern: openElsewhere,

@@ -8,7 +8,7 @@ import { found } from '../cluster-reader.ts';
 import type { Finding } from '../explanation.ts';
 import { type Cause, defineCause, type TextPattern } from './cause.ts';
 import { invalidWords } from './driver-error.ts';
-import { absentError, vagueError } from './storage-words.ts';
+import { absentError, looseError, vagueError } from './storage-words.ts';
 
 /** The driver creates no volumes of the requested size. */
 export const unsupportedSize = defineCause({
@@ -20,10 +20,10 @@ export const unsupportedSize = defineCause({
       cure: 'Recreate the claim with a size that the driver supports; its message usually names the limits',
     },
     {
-      pattern: vagueError([
+      pattern: looseError([
         'InvalidDiskSize',
         String.raw`(?:parameter|field|value) "?(?:size|capacity)"? (?:is )?(?:not valid|invalid)`,
-        String.raw`(?:disk|volume) size (?:is )?(?:not supported|invalid|too (?:small|large))`,
+        String.raw`\b(?:disk|volume|quota|requested|required)?[ _]?(?:size|bytes|capacity)\b[^.]{0,40} (?:is )?(?:not supported|invalid|too (?:small|large)|smaller than|larger than|should be between)`,
       ]),
       cure: 'Recreate the claim with a size that the storage supports; its documentation names the limits',
     },

@@ -1,11 +1,13 @@
 /** What it means that a volume cannot be attached to a node or mounted there, by the words of drivers, kubelets and mount programs. */
+import { shellWord } from '../../base/shell-word.ts';
 import type { PersistentVolume } from '../../provision/objects.ts';
 import { termsOf, termText } from '../node-labels.ts';
 import { lasting, unlessSaid } from '../texts.ts';
-import { certificateCure, networkWords, openElsewhere } from './storage-words.ts';
+import { certificateCure, networkWords, openElsewhere, storageCure } from './storage-words.ts';
 
 /** Where it failed, and for which volume. */
 interface NodeError {
+  error: string;
   node: string;
   /** Taints of the node, where it was read: such as `key:NoSchedule`. */
   taints?: readonly string[];
@@ -27,6 +29,11 @@ interface NodeErrorCure {
 export const attacherCure =
   "Check that the Pod of the driver's controller runs, with its container csi-attacher. If the driver does not need attaching, recreate its CSIDriver with attachRequired: false, which cannot be changed in place";
 
+/** Of a mount. */
+function programCure({ node }: NodeError): string {
+  return `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils or open-iscsi: install and start it there`;
+}
+
 /** The first that fits decides. */
 const cures: readonly NodeErrorCure[] = [
   {
@@ -40,25 +47,53 @@ const cures: readonly NodeErrorCure[] = [
       'The claim is a file system (volumeMode Filesystem): name it in volumeMounts of the container, with a mountPath, instead of volumeDevices; or use a claim of volumeMode Block',
   },
   {
-    pattern: /sidecar(?: container)?\b.*(?:not found|missing|not inject)|find the sidecar/i,
+    pattern: /sidecar(?: container)?\b.*(?:not found|missing|not inject)|(?:find|inject) the sidecar/i,
     cure: () =>
       'The driver needs a sidecar in the Pod, which its webhook adds to Pods that have its annotation (of Cloud Storage FUSE: gke-gcsfuse/volumes: "true"): add that to the Pod template, check that the webhook runs, and create the Pod again',
   },
-  { pattern: /timed out waiting for external-attacher/, cure: () => attacherCure },
   {
-    pattern: /does not contain driver |not found in the list of registered CSI drivers/,
+    pattern: /configmap "[^"]+" not found/i,
+    cure: () => 'Create the ConfigMap that the message names, in the namespace of the Pod, or correct the Pod',
+  },
+  {
+    pattern: /error processing PVC \S+:/,
+    cure: ({ error }) => {
+      const [, claim = ''] = /error processing PVC ([^\s:]+):/.exec(error) ?? [];
+      return `The kubelet does not use a claim in that state: csi-provisioner why ${shellWord(claim) ?? 'NAMESPACE/CLAIM'}`;
+    },
+  },
+  {
+    pattern: /ReadWriteOncePod access mode and is already in use/,
+    cure: () =>
+      'The claim has access mode ReadWriteOncePod, and another Pod on that node has its volume: end that Pod, or wait until its kubelet has unmounted it',
+  },
+  {
+    pattern:
+      /volume attachment (?:is being|has been) deleted|BeingDetached|server is locked|in "?creating"? state|(?:but|it) was attaching/i,
+    cure: () =>
+      lasting(
+        'Nothing yet: an earlier change of the attachment is still in progress at the storage, and this is tried again',
+        'See in the storage, and in the VolumeAttachment of the volume, what does not end: kubectl get volumeattachments',
+      ),
+  },
+  { pattern: /timed out waiting for external-attacher|attach(?:ment)? timeout for volume/i, cure: () => attacherCure },
+  {
+    pattern:
+      /does not contain driver |not found in the list of registered CSI drivers|cannot find NodeID|has no NodeID/,
     cure: ({ node, taints = [] }) =>
       `Let the driver's node plugin, usually a DaemonSet, run on node ${node}${taints.length === 0 ? '' : ` (its Pods must tolerate the taint ${taints.join(' and ')})`}, and see what it has registered: kubectl get csinode ${node} -o yaml`,
   },
   {
-    pattern: /\.sock\b.*(?:connection refused|no such file|connect|timed? ?out)|dial unix/is,
+    pattern:
+      /\.sock\b.*(?:connection refused|no such file|connect|timed? ?out)|dial unix|grpc: the connection is unavailable/is,
     cure: (where) =>
       where.isAttach
         ? "The driver does not run beside its external-attacher: see the Pod of the driver's controller"
         : `The driver's node plugin does not respond on node ${where.node}: see its Pod there, usually of a DaemonSet`,
   },
   {
-    pattern: /failed to find the secret|secrets? "[^"]+" (?:not found|is forbidden)/,
+    pattern:
+      /failed to find the secret|secrets? "[^"]+" (?:not found|is forbidden)|SecretRef .* cannot get resource "secrets"/,
     cure: ({ volume }) =>
       `Create the Secret that the PersistentVolume names${secretText(volume)}; the PersistentVolume keeps that name, whatever the class says now`,
   },
@@ -76,7 +111,7 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /(?:cannot be used by|not (?:supported|compatible) (?:by|for|with)) .*(?:machine|instance|VM) (?:type|size|family)/i,
+      /(?:cannot be used by|not (?:supported|compatible) (?:by|for|with)) .*(?:machine|instance|VM) (?:type|size|family)|InstanceType\.\w*NotSupport/i,
     cure: ({ node }) =>
       `The machine of node ${node} does not take this type of disk: have the Pod run on nodes of another machine type (nodeSelector), or copy the data to a volume of a class with a type that the machine takes`,
   },
@@ -89,7 +124,7 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /InvalidVolume\.NotFound|\bvolume (?:id )?\S* ?(?:was |could )?(?:not (?:be )?found|does(?: not|n't) exist)/i,
+      /InvalidVolume\.NotFound|\bvolume ?(?:id )?\S* ?(?:was |is |could )?(?:not (?:be )?found|does(?: not|n't) exist)|vStorageObject .*not found|not registered as a? ?CNS/i,
     byWords: true,
     cure: () =>
       'The storage has no volume of that name any more (spec.csi.volumeHandle of the PersistentVolume): see there who deleted or moved it. If it is gone, its data comes back only from a snapshot or backup, into a new claim',
@@ -100,6 +135,26 @@ const cures: readonly NodeErrorCure[] = [
       `Another Pod on node ${node} has the volume mounted with another SELinux label: give both the same seLinuxOptions, or have them run on different nodes`,
   },
   {
+    pattern:
+      /wrong fs type.* on (?:\S+:\/|\/\/)|unknown filesystem type|multipathd is not running|could not connect to iscsid|exit status 127/is,
+    cure: programCure,
+  },
+  {
+    pattern: /it already contains \S+/,
+    cure: ({ error }) => {
+      const [, own = ''] = /it already contains ([^\s.]+)/.exec(error) ?? [];
+      return `The volume holds something else than its fsType says (${own}): if that is its file system, create the PersistentVolume again with spec.csi.fsType ${own} (first set persistentVolumeReclaimPolicy Retain); if not, check that it is the right volume before anything is written to it`;
+    },
+  },
+  {
+    pattern: /unformatted volume as read only/,
+    cure: () => 'The volume has no file system yet: let a Pod mount it without readOnly once, which makes one',
+  },
+  {
+    pattern: /oom-?kill|out of memory|signal: killed/i,
+    cure: ({ node }) => `The node plugin of the driver on node ${node} has too little memory: raise its memory limit`,
+  },
+  {
     pattern: /\bKMS|\bluks|cryptsetup|passphrase|(?:decrypt|encrypt)\w* .*(?:key|fail)|key .*(?:disabled|not enabled)/i,
     byWords: true,
     cure: ({ volume }) =>
@@ -107,7 +162,7 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern: new RegExp(
-      `${openElsewhere.source}|VolumeInUse|IN_USE_BY_ANOTHER|already (?:attached|being used|mounted on another)`,
+      `${openElsewhere.source}|VolumeInUse|ResourceInUse|resource '?volume'? is in use|IN_USE_BY_ANOTHER|already (?:attached|being used|mounted on another)|attached on another node|exclusive open`,
       'i',
     ),
     cure: () =>
@@ -115,7 +170,7 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /not ready for workloads|no mds\b|might be laggy|\bosds?\b.*(?:down|full)|(?:volume|replica|cluster|pool)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
+      /not ready for workloads|not scheduled|no online replicas|can't read superblock|input\/output error|wrong medium type|write-protected|no mds\b|might be laggy|\bosds?\b.*(?:down|full)|(?:volume|replica|cluster|pool)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
     cure: () =>
       'Check the health of the volume and of the cluster in the storage system: its replicas, and of Ceph the MDS and OSDs (ceph status). Do not delete the claim: its data is still there',
   },
@@ -139,6 +194,11 @@ const cures: readonly NodeErrorCure[] = [
     cure: ({ node }) =>
       `The server no longer has the directory that node ${node} has mounted, as after it was removed or exported anew: see that it is there, and delete the Pods of the node that use the volume, so that it is mounted anew`,
   },
+  {
+    pattern: /not appear staged|lun\b.* is not valid|serial check failed/i,
+    cure: ({ node }) =>
+      `What an earlier use has left on node ${node} is in the way: delete the Pod, so that the volume is unmounted and staged anew; if that does not help, remove the stale devices there (multipath -ll), or move the Pod`,
+  },
   { pattern: /x509: |certificate/i, cure: (where) => certificateCure(whoCalls(where)) },
   {
     pattern: /unknown (?:read-only )?(?:in)?compatible feature|unsupported features/i,
@@ -157,7 +217,7 @@ const cures: readonly NodeErrorCure[] = [
       'The volume is too small for its file system (XFS needs 300 MiB): request more, if the class allows expansion, or recreate the claim with a larger request or another csi.storage.k8s.io/fstype in its class',
   },
   {
-    pattern: /NodeAffinity check failed|no matching NodeSelectorTerms/,
+    pattern: /node ?affinity check failed|no matching NodeSelectorTerms/i,
     cure: ({ node, volume }) => {
       const terms = volume === undefined ? [] : termsOf(volume);
       const where =
@@ -177,9 +237,8 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /executable file not found|command not found|can't execute|exit (?:status|code) 127|helper program|bad option|modprobe|(?:kernel )?module \S+ not found|rpc\.statd is not running|mount\.nfs.*no such device/is,
-    cure: ({ node }) =>
-      `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils or open-iscsi: install and start it there`,
+      /executable file not found|command not found|can't execute|exit (?:status|code) 127|helper program|bad option|modprobe|(?:kernel )?module \S+ not found|rpc\.statd is not running|-t (?:nfs4?|cifs|ceph|lustre|glusterfs)\b.*no such device|mount\.(?:nfs|lustre).*no such device|dev\/nvme-fabrics/is,
+    cure: programCure,
   },
   {
     pattern:
@@ -206,7 +265,7 @@ const cures: readonly NodeErrorCure[] = [
       `The NFS server does not export that path to node ${node}: have it permit the address of the node`,
   },
   {
-    pattern: /mount\.nfs.*protocol not supported/is,
+    pattern: /mount\.nfs.*(?:protocol|version)\b.* not supported/is,
     cure: () =>
       'The server does not offer the NFS version that the mount requests: set one that it offers in mountOptions, such as nfsvers=4.1 (of the PersistentVolume for this volume, of the class for new ones), or enable the version on the server',
   },
@@ -222,7 +281,7 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /(?:timed out )?waiting for (?:the )?(?:device|disk|udev|path|volume .*to (?:appear|be attached))|(?:device|multipath|disk)\S*:? .*not found|find (?:the )?(?:device|disk)|no such device|size reported to be zero/i,
+      /(?:timed out )?waiting for (?:the )?(?:device|disk|udev|path|volume .*to (?:appear|be attached))|(?:device|multipath|disk)\S*:? .*not found|(?:find|locate) (?:the )?(?:device|disk|NVMe)|no such device|size reported to be zero|no fc disk|DeviceNotFound|not attached to node|\/dev\/\S+,? (?:does not exist|no such file)/i,
     byWords: true,
     onNode: true,
     cure: ({ node }) =>
@@ -230,10 +289,21 @@ const cures: readonly NodeErrorCure[] = [
   },
   {
     pattern:
-      /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|NoPermission|Unauthenticated|UnauthorizedOperation|AccessDenied|not authorized|authorization fail/i,
+      /mount error\(13\)|NT_STATUS_|LOGON_FAILURE|permission denied|access denied|PermissionDenied|NoPermission|Unauthenticated|UnauthorizedOperation|AccessDenied|not authorized|authorization fail|credentials|required key not available/i,
     byWords: true,
     cure: ({ isAttach, volume }) =>
       `The storage rejects the account that ${isAttach ? 'attaches' : 'mounts'} the volume, or denies it a permission: correct its credentials or permissions${secretText(volume)}`,
+  },
+  {
+    pattern: /hostPath type check failed/,
+    cure: ({ node }) =>
+      `Node ${node} has no such file or directory of the type that the volume asks for: create it there, or correct hostPath.path and its type`,
+  },
+  {
+    pattern: /mount ?point\S* .*does not exist|kubelet\S*: no such file or directory/i,
+    byWords: true,
+    cure: ({ node }) =>
+      `The driver's node plugin mounts elsewhere than the kubelet of node ${node} looks: have it use the root directory of that kubelet, which differs with k0s, k3s or MicroK8s, and share its mounts (mountPropagation Bidirectional)`,
   },
   {
     pattern: /no such file or directory|does not exist/i,
@@ -262,7 +332,21 @@ const cures: readonly NodeErrorCure[] = [
       'Kubernetes of this version has no plugin for that kind of volume any more: create the PersistentVolume again for its CSI driver (with persistentVolumeReclaimPolicy Retain before, so that no data goes)',
   },
   {
-    pattern: /operation .*already exists|code = Aborted/i,
+    pattern: /iscsi|\bnvme|initiator/i,
+    byWords: true,
+    onNode: true,
+    cure: ({ node }) =>
+      `Node ${node} gets no session with the storage: check there that the service of the initiator runs (iscsid, or kernel module nvme_tcp), that its name (IQN or NQN) may use the volume at the storage, and that it reaches the portal (3260, or 4420)`,
+  },
+  {
+    pattern: /multipath/i,
+    byWords: true,
+    onNode: true,
+    cure: ({ node }) =>
+      `Check multipath on node ${node}: that multipathd runs, and what it says of the device (multipath -ll)`,
+  },
+  {
+    pattern: /an operation with the given .*already exists|already in progress|code = Aborted/i,
     cure: (where) =>
       lasting(
         'Nothing yet: an earlier call for this volume is still in progress',
@@ -285,10 +369,13 @@ function whoCalls({ node, isAttach }: NodeError): string {
 }
 
 /** What to do, with whose log says more. @param error - as an event or a VolumeAttachment has it. */
-export function nodeErrorCure(error: string, where: NodeError): string {
-  const known = cures.find(({ pattern, onNode }) => pattern.test(error) && !(onNode === true && where.isAttach));
-  if (known !== undefined) return known.byWords === true ? unlessSaid(known.cure(where)) : known.cure(where);
-  return `Do what the error says; ${logOf(where)} has the rest`;
+export function nodeErrorCure(error: string, known: Omit<NodeError, 'error'>): string {
+  const where = { ...known, error };
+  const fitting = cures.find(({ pattern, onNode }) => pattern.test(error) && !(onNode === true && where.isAttach));
+  if (fitting !== undefined) return fitting.byWords === true ? unlessSaid(fitting.cure(where)) : fitting.cure(where);
+  // the controller of a driver is refused by the storage as in other calls
+  const byStorage = where.isAttach ? storageCure(error) : undefined;
+  return byStorage ?? `Do what the error says; ${logOf(where)} has the rest`;
 }
 
 function logOf({ node, isAttach, volume }: NodeError): string {

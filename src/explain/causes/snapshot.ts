@@ -281,7 +281,12 @@ const snapshotErrors: readonly SnapshotError[] = [
 /** Storages that take snapshots only of what nothing uses. */
 const inUseWords = /\b(?:in-use|in use|attached|mounted|running)\b/i;
 
+/** Storage that has none at all, or not of such a volume. */
+const unsupportedWords = /\b(?:not|no longer) (?:\w+ )?(?:support|implement|allow|permit)|prohibited|Unimplemented/i;
+
 function failedCure(text: string): string {
+  if (unsupportedWords.test(text))
+    return 'The storage takes no snapshots of such a volume, as the message says: use a type or class of storage that does';
   const known = storageCure(text);
   if (known !== undefined) return known;
   return inUseWords.test(text)

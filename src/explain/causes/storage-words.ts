@@ -2,18 +2,29 @@
 import { lasting, unlessSaid } from '../texts.ts';
 import type { TextPattern } from './cause.ts';
 
-const vague = String.raw`code = (?:Internal|Unknown|Unavailable) desc = .*?`;
+const vague = 'Internal|Unknown|Unavailable';
 /** Many drivers send also these for all that fails at their storage. */
-const loose = String.raw`code = (?:Internal|Unknown|Unavailable|InvalidArgument|FailedPrecondition|NotFound) desc = .*?`;
+const loose = `${vague}|InvalidArgument|FailedPrecondition|NotFound`;
+/** A provisioner that is no CSI driver, or the storage itself, has said it. */
+const bare = String.raw`^(?!.*\bcode = \w+ desc = )`;
+
+function errorWith(codes: string, words: readonly string[]): string {
+  return String.raw`code = (?:${codes}) desc = .*?(?:${words.join('|')})`;
+}
 
 /** A text with a code that says nothing, and one of the words. */
 export function vagueError(words: readonly string[]): RegExp {
-  return new RegExp(`${vague}(?:${words.join('|')})`, 'is');
+  return new RegExp(errorWith(vague, words), 'is');
 }
 
-/** Of words that mean the same with nearly every code. */
-function looseError(words: readonly string[]): RegExp {
-  return new RegExp(`${loose}(?:${words.join('|')})`, 'is');
+/** The same, or without any code. */
+export function saidError(words: readonly string[]): RegExp {
+  return new RegExp(`${errorWith(vague, words)}|${bare}.*?(?:${words.join('|')})`, 'is');
+}
+
+/** Of words that mean the same with nearly every code, and without one. */
+export function looseError(words: readonly string[]): RegExp {
+  return new RegExp(`${errorWith(loose, words)}|${bare}.*?(?:${words.join('|')})`, 'is');
 }
 
 /** What the storage has too little of, or allows too little of. */
@@ -27,6 +38,8 @@ const limitWords = [
   '(?:POOL|RESOURCES?)_EXHAUSTED',
   String.raw`\b(?:pool|cluster|datastore|osds?|storage) (?:is|are) full\b`,
   'maximum number of',
+  String.raw`\bno space\b`,
+  'capacity limit',
 ];
 
 /** A cloud has none left for anybody, whatever an account may have. */
@@ -40,7 +53,14 @@ export const stockWords = [
   'out of stock',
 ];
 
-const rateWords = ['RequestLimitExceeded', 'Throttl', 'TooManyRequests', 'too many requests', 'rate ?limit'];
+const rateWords = [
+  'RequestLimitExceeded',
+  'Throttl',
+  'Too ?Many ?Requests',
+  'rate[- ]?limit',
+  'rate_?exceeded',
+  'rate (?:has been )?exceeded',
+];
 
 const permissionWords = [
   'UnauthorizedOperation',
@@ -52,7 +72,9 @@ const permissionWords = [
   'operation not permitted',
   'NoPermission',
   'permission to perform this operation was denied',
-  'Error 403',
+  String.raw`\b(?:Error|Status ?Code[=:]?|status(?: code)?:?|HTTP) ?403\b`,
+  String.raw`\bexit status 13\b`,
+  String.raw`\bret=-(?:1|13)\b`,
   String.raw`\bforbidden\b`,
 ];
 
@@ -90,6 +112,8 @@ const credentialWords = [
   String.raw`(?:token|session|credentials?|password|key) (?:is|are|has) (?:invalid|not valid|expired)`,
   'Failed to refresh the Token',
   'incorrect user ?name or password',
+  'AuthenticationFailed',
+  'failed to authenticate',
   'get credentials: ',
   String.raw`\b(?:status(?: code)?:?|HTTP) 401\b`,
   String.raw`\bunauthorized\b`,
@@ -105,6 +129,7 @@ export const networkWords = [
   'i/o timeout',
   'no route to host',
   'network is unreachable',
+  'resource temporarily unavailable',
 ];
 
 /** The storage responds, and cannot work at the moment. */
@@ -114,19 +139,29 @@ const troubleWords = [
   'bad gateway',
   String.raw`\b(?:is|are) (?:sealed|in maintenance)\b`,
   'try again later',
+  'input/output error',
 ];
 
 /** A call of the driver to its storage has not ended in time. */
-const timeoutWords = ['deadline exceeded', String.raw`\btime(?:d |-)?out\b`];
+const timeoutWords = [
+  'deadline exceeded',
+  'context cancel',
+  String.raw`\btime(?:d |-)?out\b`,
+  String.raw`\bstill (?:being )?creat`,
+  String.raw`\b(?:in progress|ongoing|being deleted)\b`,
+  'not active after',
+];
 
 const absentWords = [
   'not ?found',
   String.raw`\bno [\w ]+ found\b`,
   'does not exist',
   'no such ',
-  'could not (?:be found|find)',
+  String.raw`\b(?:could not be found|(?:could not|cannot|can't) find)\b`,
 ];
 
+const noRoomCure =
+  'The storage has no room, or a limit is reached: its administrator raises the limit or frees storage; or request less, or use another class';
 const accountCure =
   'The account with which the driver uses the storage lacks a permission: its administrator grants what the message names, or a Secret or the configuration of the driver names another account';
 const unreachableCure =
@@ -136,14 +171,15 @@ export const slowLateCure =
   'The storage does not respond to the driver in time: check that it works, and that the Pod of the driver reaches it (network policies, firewalls). If its work just takes longer, raise --timeout of the provisioner';
 /** What the words of storages mean, of whatever call. */
 export const storageErrors: readonly TextPattern[] = [
+  { pattern: new RegExp(`${bare}.*?(?:${limitWords.join('|')})`, 'is'), cure: noRoomCure, log: true, byWords: true },
   {
-    pattern: vagueError(rateWords),
+    pattern: saidError(rateWords),
     cure: 'Nothing yet: the storage limits how often it is called, and the driver is called again',
     late: 'The storage limits how often it is called: find out what else calls it, or have its administrator raise the limit',
     log: true,
   },
   {
-    pattern: vagueError([String.raw`mount\.nfs4?:?.*access denied`]),
+    pattern: saidError([String.raw`mount\.nfs4?:?.*access denied`]),
     cure: 'The NFS server does not export that path to the machine that mounts it: have it permit the address of the node on which the Pod of the driver runs, and check server and path in the class',
     log: true,
   },
@@ -173,20 +209,26 @@ export const storageErrors: readonly TextPattern[] = [
   { pattern: looseError(certificateWords), cure: certificateCure('the driver'), log: true },
   { pattern: looseError(networkWords), cure: unreachableCure, log: true, byWords: true },
   {
-    pattern: vagueError(troubleWords),
+    pattern: saidError(troubleWords),
     cure: 'Nothing yet: the storage does not work at the moment, and the driver is called again',
     late: 'The storage, or the service through which the driver uses it, does not work: its administrator sees why',
     log: true,
   },
-  { pattern: vagueError(timeoutWords), cure: slowCure, late: slowLateCure, log: true },
+  { pattern: saidError(timeoutWords), cure: slowCure, late: slowLateCure, log: true },
   {
-    pattern: vagueError(['read-only file ?system']),
+    pattern: saidError(['read-only file ?system']),
     cure: 'The driver may only read the storage: export or mount it so that the driver can write, or repair it if errors have made it read-only',
     log: true,
   },
   {
-    pattern: vagueError([String.raw`\blicen[cs]es?\b`]),
+    pattern: saidError([String.raw`\blicen[cs]es?\b`]),
     cure: 'The storage needs a licence for this, or its licence has ended: its administrator renews it, or the class does without that feature',
+    log: true,
+    byWords: true,
+  },
+  {
+    pattern: saidError([String.raw`\bmount(?:ing)? failed\b`, 'failed to mount', 'could not mount']),
+    cure: 'The machine on which the driver runs cannot mount the storage: try that from its node, and check the path, the export or share, the firewall and the version of the protocol (mountOptions)',
     log: true,
     byWords: true,
   },
@@ -205,8 +247,11 @@ export function storageCure(text: string): string | undefined {
 export const openElsewhere =
   /still being used|has watchers|(?:in use|opened|mapped|locked) (?:by|on) (?:another|other)/i;
 
+/** The same with codes that many drivers have for a class that names it. */
+export const looselyAbsentError = looseError(absentWords);
+
 /** Of a text about something that is not there. */
-export const absentError = vagueError(absentWords);
+export const absentError = saidError(absentWords);
 
 /** @param who - does not trust the certificate. */
 export function certificateCure(who: string): string {
@@ -236,7 +281,7 @@ export const helperError: TextPattern = {
 /** There is no room, or a limit is reached. */
 export const noRoomError: TextPattern = {
   pattern: vagueError(limitWords),
-  cure: 'The storage has no room, or a limit is reached: its administrator raises the limit or frees storage; or request less, or use another class',
+  cure: noRoomCure,
   log: true,
   byWords: true,
 };

@@ -274,12 +274,12 @@ export const drivers: readonly Row[] = [
           ],
         },
       });
-      const message = `rpc error: code = Internal desc = mount failed: ${'Mounting arguments: -t ext4 '.repeat(60)}Output: wrong fs type`;
+      const message = `rpc error: code = Internal desc = making the file system failed: ${'arguments: -t ext4 '.repeat(80)}Output: wrong fs type`;
       await world.addEvent({ kind: 'claim', name: 'c' }, { reason: 'ProvisioningFailed', message });
     },
     verdict: 'stuck',
     cause: 'driver-error',
-    says: /^.{0,350}code = Internal desc = mount failed: .{0,200} … .{0,400}Output: wrong fs type$/,
+    says: /^.{0,350}code = Internal desc = making the file system failed: .{0,200} … .{0,400}Output: wrong fs type$/,
     advises: /^See the log of container plugin in Pod driver\/pod-1: kubectl logs -n driver pod-1 -c plugin$/,
   },
   {

@@ -202,6 +202,81 @@ describe('an error with a code for everything', () => {
       /the storage does not accept a value that the message names/,
     ],
     [
+      'an account that a driver calls an invalid argument',
+      error('InvalidArgument', 'connecting failed: rados: ret=-13, Permission denied'),
+      'driver-error',
+      /^Unless the error says otherwise: the account with which the driver uses the storage/,
+    ],
+    [
+      'a service that is switched off',
+      error(
+        'PermissionDenied',
+        'googleapi: Error 403: Cloud Filestore API has not been used in project 1 before or it is disabled',
+      ),
+      'driver-error',
+      /^The account at the cloud does not have that service switched on/,
+    ],
+    [
+      'a directory that may not be made, of a provisioner without codes',
+      'unable to create directory to provision new pv: mkdir /persistentvolumes/x: permission denied',
+      'driver-error',
+      /^Unless the error says otherwise: the account with which/,
+    ],
+    [
+      'room that there is not, of a provisioner without codes',
+      'Failed to allocate new volume: No space',
+      'driver-error',
+      /^Unless the error says otherwise: the storage has no room/,
+    ],
+    [
+      'a file system that is named as an argument',
+      error('InvalidArgument', 'volume not found'),
+      'driver-error',
+      /^Unless the error says otherwise: the storage does not have what the class/,
+    ],
+    [
+      'a rate',
+      error('Internal', 'failed (RESOURCE_OPERATION_RATE_EXCEEDED): Operation rate exceeded'),
+      'driver-error',
+      /^The storage limits how often it is called/,
+    ],
+    [
+      'a volume that is still made',
+      error('Unknown', 'volume state is still Creating, not Succeeded'),
+      'driver-error',
+      /^The storage does not respond to the driver in time/,
+    ],
+    [
+      'a name in one word',
+      error('Internal', 'Failed to create access point: AccessPointAlreadyExists:'),
+      'driver-error',
+      /^Unless the error says otherwise: the storage has another volume of this name/,
+    ],
+    [
+      'a mount of the controller',
+      error('Internal', 'Mounting command: mount: mount failed: exit status 32'),
+      'driver-error',
+      /^Unless the error says otherwise: the machine on which the driver runs cannot mount the storage/,
+    ],
+    [
+      'a class that binds at once',
+      'configuration error, no node was specified',
+      'driver-error',
+      /^The provisioner creates volumes on the node of a Pod: .* WaitForFirstConsumer/,
+    ],
+    [
+      'access modes in short',
+      error('InvalidArgument', 'Creating RWX volumes from snapshots is not supported'),
+      'driver-error',
+      /^The storage does not have volumes with the access mode/,
+    ],
+    [
+      'a size without a code',
+      'The requested volumeSize 49 GB is not supported. It should be between 50 GB and 16384 GB',
+      'unsupported-size',
+      /^Recreate the claim with a size/,
+    ],
+    [
       'a quota of a region',
       error(
         'ResourceExhausted',
@@ -417,7 +492,7 @@ describe('a value of the class that the driver refuses without quotes', () => {
     );
     assert.match(
       cureOf('no such type. Supported values are Premium_LRS', { skuName: 'Premium_LRS' }),
-      /^The driver cannot create such a volume: /,
+      /^The storage does not have what the class/,
     );
   });
 });

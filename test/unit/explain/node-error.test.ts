@@ -228,6 +228,128 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       /^The driver needs a sidecar in the Pod, which its webhook adds/,
     ],
     [
+      'a node without an ID',
+      'cannot find NodeID for driver "d" for node "n1"',
+      /^Let the driver's node plugin, usually a DaemonSet, run on node n1/,
+    ],
+    [
+      'an attacher that does not answer, in older words',
+      'attachment timeout for volume vol-1',
+      /container csi-attacher/,
+    ],
+    [
+      'a ConfigMap',
+      'MountVolume.SetUp failed for volume "kms" : configmap "kms-config" not found',
+      /^Create the ConfigMap that the message names/,
+    ],
+    [
+      'a claim in a state of which the kubelet does not use it',
+      'error processing PVC ns1/data: PVC is being deleted',
+      /csi-provisioner why ns1\/data$/,
+    ],
+    [
+      'a claim for one Pod',
+      'volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+      /^The claim has access mode ReadWriteOncePod/,
+    ],
+    [
+      'a volume that is being detached',
+      'Code="AttachDiskWhileBeingDetached" Message="Cannot attach data disk"',
+      /^Nothing yet: an earlier change of the attachment/,
+    ],
+    [
+      'a volume that nobody has registered',
+      'Volume with ID v is not registered as CNS Volume',
+      /the storage has no volume of that name any more/,
+    ],
+    [
+      'a disk of another machine in vSphere',
+      "fault: ResourceInUse LocalizedMessage: The resource 'volume' is in use.",
+      /^Another machine still has the volume open/,
+    ],
+    [
+      'replicas that are not online',
+      'No online replicas are available for Volume v',
+      /^Check the health of the volume and of the cluster/,
+    ],
+    ['a disk that does not read', 'could not read block 0: Input/output error', /^Check the health of the volume/],
+    [
+      'a client of NFS that is not there, in words of file systems',
+      'wrong fs type, bad option, bad superblock on 10.0.0.1:/media, missing codepage or helper program',
+      /^Node n1 lacks a program/,
+    ],
+    [
+      'a file system that the kernel does not know',
+      "mount: unknown filesystem type 'glusterfs'",
+      /^Node n1 lacks a program/,
+    ],
+    [
+      'a file system of another type',
+      'failed to mount the volume as "ext4", it already contains xfs. Mount error: mount failed',
+      /^The volume holds something else than its fsType says \(xfs\)/,
+    ],
+    [
+      'a volume that was never written to',
+      'failed to mount unformatted volume as read only',
+      /^The volume has no file system yet/,
+    ],
+    ['a node plugin without memory', 'mount.efs invoked oom-killer: Memory cgroup out of memory', /too little memory/],
+    [
+      'a volume that is not staged',
+      'rpc error: code = FailedPrecondition desc = Volume does not appear staged',
+      /^What an earlier use has left on node n1/,
+    ],
+    [
+      'a version of NFS in other words',
+      'mount.nfs: requested NFS version or transport protocol is not supported',
+      /^The server does not offer the NFS version/,
+    ],
+    [
+      'credentials that are not there',
+      'Client error 2: No signing credentials found',
+      /the storage rejects the account/,
+    ],
+    [
+      'a kernel module for Lustre',
+      '-t lustre fs-1@tcp:/x: mount failed: exit status 19 No such device',
+      /^Node n1 lacks a program/,
+    ],
+    [
+      'a target that takes no session',
+      'iscsiadm: initiator reported error (19 - encountered non-retryable iSCSI login failure)',
+      /node n1 gets no session with the storage/,
+    ],
+    [
+      'a path of hostPath',
+      'hostPath type check failed: /data is not a directory',
+      /^Node n1 has no such file or directory of the type/,
+    ],
+    [
+      'a kubelet with another root directory',
+      'mount: /var/lib/kubelet/plugins/g/globalmount: mount point does not exist.',
+      /mounts elsewhere than the kubelet of node n1 looks/,
+    ],
+    [
+      'a device that does not exist',
+      'The file /dev/nvme1n1 does not exist and no size was specified.',
+      /node n1 does not see the device/,
+    ],
+    [
+      'a device of multipath that is stale',
+      "multipath device 'dm-76' serial check failed",
+      /^What an earlier use has left/,
+    ],
+    [
+      'a volume for another node',
+      'MountVolume.NodeAffinity check failed for volume "v" : no matching NodeSelectorTerms',
+      /the Pod is on node n1, usually as it sets spec\.nodeName/,
+    ],
+    [
+      'a file system that needs more room',
+      'output:(Filesystem must be larger than 300MB.',
+      /^The volume is too small for its file system/,
+    ],
+    [
       'nothing that is known',
       'the driver is on fire',
       /^Do what the error says; the log of the driver's node plugin on node n1 has the rest$/,
