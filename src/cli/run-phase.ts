@@ -1,6 +1,5 @@
 /** What runs while this instance leads, or always without leader election: CSI provisioner, controller, features. */
 import { capacityObserver } from '../capacity/capacity-observer.ts';
-import type { VolumeAttachment } from '../csi/attachments.ts';
 import { volumeName } from '../csi/create/validate-claim.ts';
 import type { CsiProvisionerOptions } from '../csi/csi-provisioner-options.ts';
 import { CsiProvisioner } from '../csi/csi-provisioner.ts';
@@ -224,7 +223,7 @@ function expectedName({ provisioning }: Config, { metadata: { uid } }: Persisten
 function provisionerSettings(
   { config, driver, client, informers, recorder, clock, logger }: FeatureOptions,
   parts: {
-    attachments: Lister<VolumeAttachment>;
+    attachments: Attachments;
     grants: Lister<ReferenceGrant> | undefined;
     attributesClasses: AttributesClassesFeature;
     topology: TopologyHook | undefined;

@@ -33,7 +33,7 @@ export interface CsiProvisionerOptions {
   claims: Lister<PersistentVolumeClaim>;
   classes: Lister<StorageClass>;
   /** With the index `attachmentsByVolume`. Needed for drivers that attach volumes; absent: nothing is checked. */
-  attachments?: Lister<VolumeAttachment> | undefined;
+  attachments?: Pick<Lister<VolumeAttachment>, 'byIndex'> | undefined;
   /** Events of the component `external-provisioner`. */
   recorder: Recorder;
   logger: Logger;

@@ -11,7 +11,7 @@ import type { FeatureOptions } from '../run-phase-options.ts';
  * The VolumeAttachments that delay deletions, while the driver reports PUBLISH_UNPUBLISH_VOLUME. Empty for all other
  * drivers; the capability may come or go when the driver reconnects as another version.
  */
-export class Attachments implements Lister<VolumeAttachment>, Feature {
+export class Attachments implements Pick<Lister<VolumeAttachment>, 'byIndex'>, Feature {
   /** At the start; undefined while the driver does not attach volumes. */
   readonly caches: Caches | undefined;
   readonly #options: FeatureOptions;
@@ -68,16 +68,6 @@ export class Attachments implements Lister<VolumeAttachment>, Feature {
   }
 
   /** @throws {Error} while the driver attaches volumes and the cache is not filled: nothing may be deleted then. */
-  get(key: string): VolumeAttachment | undefined {
-    return this.#filled()?.get(key);
-  }
-
-  /** @throws as `get`. */
-  list(): Iterable<VolumeAttachment> {
-    return this.#filled()?.list() ?? [];
-  }
-
-  /** @throws as `get`. */
   byIndex(indexName: string, value: string): VolumeAttachment[] {
     return this.#filled()?.byIndex(indexName, value) ?? [];
   }

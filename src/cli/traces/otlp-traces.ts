@@ -184,10 +184,6 @@ class ReportingExporter implements SpanExporter {
     return this.#exporter.shutdown();
   }
 
-  forceFlush(): Promise<void> {
-    return this.#exporter.forceFlush?.() ?? Promise.resolve();
-  }
-
   #report(error: Error): void {
     const nowMs = performance.now();
     if (nowMs - this.#reportedMs < reportPauseMs) return;
