@@ -346,6 +346,12 @@ const cures: readonly NodeErrorCure[] = [
       `Check multipath on node ${node}: that multipathd runs, and what it says of the device (multipath -ll)`,
   },
   {
+    pattern: /\bstatus must be\b|current status is|\binvalid (?:volume )?state\b/i,
+    byWords: true,
+    cure: () =>
+      'The storage has the volume in another state than it must be in, often after an earlier call that did not end: see there what it waits for, and, if no machine has the volume, reset its state',
+  },
+  {
     pattern: /an operation with the given .*already exists|already in progress|code = Aborted/i,
     cure: (where) =>
       lasting(

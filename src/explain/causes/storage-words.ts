@@ -68,7 +68,7 @@ const permissionWords = [
   'access denied',
   'permission denied',
   'AuthorizationFailed',
-  'not authorized',
+  'not ?authorized',
   'operation not permitted',
   'NoPermission',
   'permission to perform this operation was denied',
@@ -90,6 +90,7 @@ const identityWords = [
 /** Clouds forbid with these what the rights of an account would allow. */
 const policyWords = [
   'DisallowedByPolicy',
+  'authentication ?(?:is )?not ?permitted',
   'disallowed by policy',
   'explicit deny in an? (?:service|resource) control policy',
   String.raw`constraint constraints/\S+ violated`,
@@ -122,6 +123,9 @@ const credentialWords = [
 /** What networks say of a host that is not reached. */
 export const networkWords = [
   'no such host',
+  'failed to resolve',
+  'name or service not known',
+  'name resolution',
   String.raw`\b(?:getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ETIMEDOUT)\b`,
   'connection refused',
   'connection reset',
@@ -158,6 +162,8 @@ const absentWords = [
   'does not exist',
   'no such ',
   String.raw`\b(?:could not be found|(?:could not|cannot|can't) find)\b`,
+  String.raw`\bis not an? (?:dataset|directory|file ?system|pool)\b`,
+  "does(?:n't| not) contain",
 ];
 
 const noRoomCure =

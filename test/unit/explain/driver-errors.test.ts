@@ -277,6 +277,39 @@ describe('an error with a code for everything', () => {
       /^Recreate the claim with a size/,
     ],
     [
+      'a name of a server that is gone',
+      error(
+        'Internal',
+        'mount failed: exit status 32 Output: mount.nfs: Failed to resolve server nas: Name or service not known',
+      ),
+      'driver-error',
+      /^Unless the error says otherwise: the driver does not reach its storage/,
+    ],
+    [
+      'what is not there, or not for this account',
+      error('Internal', 'Http Status Code: 404. Error Code: NotAuthorizedOrNotFound'),
+      'driver-error',
+      /^Unless the error says otherwise: the account with which/,
+    ],
+    [
+      'keys that an account does not accept',
+      error('Internal', 'StatusCode=403, ErrorCode=KeyBasedAuthenticationNotPermitted'),
+      'driver-error',
+      /^A policy of the cloud or storage forbids this/,
+    ],
+    [
+      'a parent of another kind',
+      error('Internal', "cannot create 'tank/pvc-1': parent is not a filesystem"),
+      'driver-error',
+      /^Unless the error says otherwise: the storage does not have what the class or the configuration/,
+    ],
+    [
+      'a node that a configuration lacks',
+      "config doesn't contain node node-1, and no DEFAULT_PATH_FOR_NON_LISTED_NODES available",
+      'driver-error',
+      /^Unless the error says otherwise: the storage does not have what the class or the configuration/,
+    ],
+    [
       'a quota of a region',
       error(
         'ResourceExhausted',

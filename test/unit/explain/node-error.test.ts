@@ -350,6 +350,11 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       /^The volume is too small for its file system/,
     ],
     [
+      'a volume in another state',
+      'Invalid volume: Volume v status must be available or downloading to reserve, but the current status is detaching',
+      /the storage has the volume in another state than it must be in/,
+    ],
+    [
       'nothing that is known',
       'the driver is on fire',
       /^Do what the error says; the log of the driver's node plugin on node n1 has the rest$/,
