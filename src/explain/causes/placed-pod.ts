@@ -134,6 +134,7 @@ const sandboxReason = 'FailedCreatePodSandBox';
 /** What a kubelet records of a Pod once it has its sandbox, for which all its volumes must be mounted. */
 const beyondSandbox = new Set(['Pulling', 'Pulled', 'Created', 'Started']);
 const beyondVolumes = new Set([...beyondSandbox, sandboxReason]);
+
 /** The Pod does not start for something that has nothing to do with the claim. */
 function otherHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined {
   const { claim, hanging, nowMs } = facts;
