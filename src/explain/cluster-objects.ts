@@ -53,6 +53,7 @@ export interface Pod extends KubeObject {
     tolerations?: { key?: string }[];
     securityContext?: { runAsUser?: number; fsGroup?: number };
     containers?: Container[];
+    imagePullSecrets?: { name?: string }[];
     initContainers?: Container[];
     volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[];
   };
@@ -72,7 +73,7 @@ export interface Pod extends KubeObject {
   };
 }
 
-interface Container {
+export interface Container {
   name: string;
   image?: string;
   volumeMounts?: { name: string; mountPath: string; readOnly?: boolean }[];

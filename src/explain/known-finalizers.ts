@@ -86,7 +86,7 @@ export function finalizerText(finalizer: string): string {
 
 /** An object as kubectl names it. */
 export interface HeldObject {
-  kind: 'pv' | 'pvc' | 'volumeattachment';
+  kind: 'pod' | 'pv' | 'pvc' | 'volumeattachment';
   name: string;
   namespace?: string | undefined;
   finalizers: readonly string[];

@@ -83,8 +83,8 @@ const ownedTaints: readonly { key: RegExp; cure: (node: string, taint: { key: st
   [
     {
       key: /cloudprovider\.kubernetes\.io\/uninitialized$/,
-      cure: (node) =>
-        `Check that the cloud controller manager runs: it removes the taint once it has set up node ${node}, which lacks its providerID and zone until then`,
+      cure: (node, { key }) =>
+        `Check that the cloud controller manager runs: it removes the taint ${key} from nodes such as ${node} once it has set them up; until then they lack providerID and zone`,
     },
     {
       key: /^(ToBeDeletedByClusterAutoscaler|DeletionCandidateOfClusterAutoscaler|karpenter\.sh\/disrupt(ed|ion))$/,
@@ -96,7 +96,17 @@ const ownedTaints: readonly { key: RegExp; cure: (node: string, taint: { key: st
         `Node ${node} was marked as switched off. Once it runs again: kubectl taint nodes ${node} ${key}:${effect}-`,
     },
     {
-      key: /^node\.kubernetes\.io\/(memory-pressure|disk-pressure|pid-pressure|network-unavailable|unreachable|not-ready)$/,
+      key: /^node\.kubernetes\.io\/disk-pressure$/,
+      cure: (node) =>
+        `Free disk space on node ${node}, which container images, logs and emptyDir volumes take; Kubernetes then removes the taint: kubectl describe node ${node}`,
+    },
+    {
+      key: /^node\.kubernetes\.io\/(memory|pid)-pressure$/,
+      cure: (node, { key }) =>
+        `Node ${node} runs out of ${key.includes('memory') ? 'memory' : 'process IDs'}: end or move Pods there; Kubernetes then removes the taint: kubectl describe node ${node}`,
+    },
+    {
+      key: /^node\.kubernetes\.io\/(network-unavailable|unreachable|not-ready)$/,
       cure: (node) =>
         `Kubernetes removes the taint once node ${node} is well again; see why it is not: kubectl describe node ${node}`,
     },

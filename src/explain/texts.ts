@@ -29,8 +29,14 @@ export function quotedError(text: string): string {
   if (leftOut <= 40) return line;
   const head = line.slice(0, headChars).replace(/\S*$/, '').trimEnd();
   const tail = line.slice(-tailChars).replace(/^\S*/, '').trimStart();
-  return `${head || line.slice(0, headChars)} … ${tail || line.slice(-tailChars)}`.toWellFormed();
+  const [named] = namedError.exec(line.slice(headChars, -tailChars)) ?? [];
+  const middle = named === undefined ? '' : `${named.trim()} … `;
+  return `${head || line.slice(0, headChars)} … ${middle}${tail || line.slice(-tailChars)}`.toWellFormed();
 }
+
+/** Storages name what is wrong in a field of such a name; the rest is often a description of the request. */
+const namedError =
+  /\b(?:error[ _-]?)?(?:code|reason|message|status)\b["']? ?[:=] ?["']?(?=[^"',;{}]*[a-z]{3})[^"',;{}]{3,160}/i;
 
 /** A sentence without its full stop, and a command; the sentence alone where words of the command cannot be copied. */
 export function withCommand(text: string, words: readonly string[] | undefined): string {

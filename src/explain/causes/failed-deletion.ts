@@ -8,7 +8,16 @@ import { failuresText, type Recorded } from '../provisioning-events.ts';
 import { cureText, type LastingCure, quotedError } from '../texts.ts';
 import { stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
-import { absentError, driverAway, helperError, openElsewhere, storageErrors, unavailable } from './storage-words.ts';
+import {
+  absentError,
+  driverAway,
+  helperError,
+  looseError,
+  networkWords,
+  openElsewhere,
+  storageErrors,
+  unavailable,
+} from './storage-words.ts';
 import { requestMeaning } from './failure.ts';
 
 /** Snapshots in a message: more are counted. */
@@ -111,6 +120,12 @@ const deletionCures: readonly TextPattern[] = [
     cure: 'The storage is still in use. See what hangs on it, such as snapshots and clones of the volume, or its last user, and delete that if nobody needs it',
   },
   driverAway,
+  {
+    pattern: looseError(networkWords),
+    cure: 'The driver does not reach the storage of the volume: check the address, DNS, network policies and firewalls. If that storage is gone for good, set the reclaim policy to Retain and delete the PersistentVolume',
+    log: true,
+    byWords: true,
+  },
   ...storageErrors,
   { pattern: /code = NotFound /, cure: absentCure, log: true },
   {

@@ -6,6 +6,7 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { type ClusterNode, holdsClaim, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
 import type { Holding } from '../explanation.ts';
+import { finalizerCure } from '../known-finalizers.ts';
 import { isReady } from '../node-labels.ts';
 import { recordedOf } from '../provisioning-events.ts';
 import { durationText, quotedError } from '../texts.ts';
@@ -85,7 +86,10 @@ export function wayToEnd(
     return {
       state: 'stuck',
       text: `has ended, and is held by ${finalizers.join(', ')}`,
-      cure: 'The controllers that set these finalizers of the Pod remove them: check that they run',
+      cure: finalizerCure(
+        { kind: 'pod', name: metadata.name, namespace: metadata.namespace, finalizers },
+        finalizers[0] ?? '',
+      ),
     };
   }
   const reading = podNodes?.get(name);

@@ -1,7 +1,7 @@
 /** A Pod whose volumes are mounted, and whose containers do not run: what that has to do with the volume of a claim. */
 import { shellCommand, shellWord } from '../../base/shell-word.ts';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/objects.ts';
-import { claimsOf, type ContainerStatus, type Pod, waitingOf } from '../cluster-objects.ts';
+import { claimsOf, type Container, type ContainerStatus, type Pod, waitingOf } from '../cluster-objects.ts';
 import { quotedError, unlessSaid } from '../texts.ts';
 import type { Hint } from './cause.ts';
 import { nodeErrorCure } from './node-error.ts';
@@ -34,8 +34,19 @@ export function containerHint(pod: Pod, node: string, where: Where): Hint | unde
   }
   return {
     text: `does not start on node ${node}, for a reason other than this claim: its container ${waits.name} waits (${reason}${message === '' ? '' : `: ${message}`}).`,
-    cure: `See why it waits: ${describeCommand(pod)}`,
+    cure: waitCure(pod, reason),
   };
+}
+
+function waitCure(pod: Pod, reason: string): string {
+  if (reason !== 'ImagePullBackOff' && reason !== 'ErrImagePull') return `See why it waits: ${describeCommand(pod)}`;
+  const secrets = (pod.spec?.imagePullSecrets ?? []).flatMap(({ name = '' }) => name || []);
+  const { namespace = '' } = pod.metadata;
+  const of =
+    secrets.length === 0
+      ? 'a Secret in imagePullSecrets, of which the Pod has none'
+      : `its Secret ${secrets.join(' or ')}, which must be in namespace ${namespace} and be valid`;
+  return `Correct the name of the image; for a private registry the Pod needs ${of}: ${describeCommand(pod)}`;
 }
 
 /** What kubectl shows of a Pod and its events. */
@@ -69,8 +80,13 @@ const fileCures: readonly { pattern: RegExp; cure: (crash: Crash) => string }[] 
   },
   {
     pattern: /read-only file ?system|EROFS/i,
-    cure: ({ node }) =>
-      `See what makes the volume read-only: readOnly in the Pod, mountOptions of the PersistentVolume, or, after errors of the storage, the kernel of node ${node} (dmesg)`,
+    cure: (crash) => {
+      const { node, volume } = crash;
+      const { mountOptions = [] } = (volume?.spec ?? {}) as { mountOptions?: string[] };
+      if (mountOptions.includes('ro') || mountsOf(crash).some(({ readOnly }) => readOnly === true))
+        return 'The volume is mounted read-only, by readOnly in the Pod or mountOptions of the PersistentVolume: change that';
+      return `Neither the Pod nor the PersistentVolume makes the volume read-only: usually the kernel of node ${node} has done so after errors of the storage (dmesg there). Once the storage is well, delete the Pod, so that the volume is mounted anew`;
+    },
   },
   {
     pattern: /no space left on device|disk quota exceeded|ENOSPC|EDQUOT/i,
@@ -123,11 +139,17 @@ function crashHint(crash: Crash): Hint {
 }
 
 /** Whether the container has the volume, and names no path outside of it. */
-function isAboutVolume({ pod, container, claim }: Crash): boolean {
+function isAboutVolume(crash: Crash): boolean {
+  const paths = mountsOf(crash).map(({ mountPath }) => mountPath);
+  const named = saidLast(crash.container).match(/(?<![\w.:/])\/[\w.-]+(?:\/[\w.-]*)*/g) ?? [];
+  return paths.length > 0 && (named.length === 0 || named.some((each) => paths.some((path) => each.startsWith(path))));
+}
+
+/** Where the container has the volume. */
+function mountsOf({ pod, container, claim }: Crash): NonNullable<Container['volumeMounts']> {
   const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
   const mine = volumesOf(pod, claim);
-  const mounts = all.find(({ name }) => name === container.name)?.volumeMounts ?? [];
-  const paths = mounts.filter(({ name }) => mine.includes(name)).map(({ mountPath }) => mountPath);
-  const named = saidLast(container).match(/(?<![\w.:/])\/[\w.-]+(?:\/[\w.-]*)*/g) ?? [];
-  return paths.length > 0 && (named.length === 0 || named.some((each) => paths.some((path) => each.startsWith(path))));
+  return (all.find(({ name }) => name === container.name)?.volumeMounts ?? []).filter(({ name }) =>
+    mine.includes(name),
+  );
 }

@@ -107,7 +107,6 @@ const certificateWords = [
 const credentialWords = [
   'InvalidClientTokenId',
   'ExpiredToken',
-  'NoCredentialProviders',
   'invalid credentials',
   '(?:authentication|login) fail',
   String.raw`(?:token|session|credentials?|password|key) (?:is|are|has) (?:invalid|not valid|expired)`,
@@ -115,7 +114,6 @@ const credentialWords = [
   'incorrect user ?name or password',
   'AuthenticationFailed',
   'failed to authenticate',
-  'get credentials: ',
   String.raw`\b(?:status(?: code)?:?|HTTP) 401\b`,
   String.raw`\bunauthorized\b`,
 ];
@@ -202,6 +200,19 @@ export const storageErrors: readonly TextPattern[] = [
   {
     pattern: looseError(identityWords),
     cure: 'The cloud does not let the service account of the driver use its role: check the trust that the role has in it (identity provider of the cluster, namespace and name of the service account), and the annotation of the service account that names the role',
+    log: true,
+  },
+  {
+    pattern: looseError([
+      'get credentials: ',
+      'IMDS role',
+      'no (?:signing )?credentials',
+      'NoCredentialProviders',
+      'unable to locate credentials',
+      'could not find default credentials',
+      'lack of credentials',
+    ]),
+    cure: 'The driver has no credentials: give its service account a role (workload identity), name a Secret in its configuration, or let its Pod reach the metadata service of its machine; then restart its Pod',
     log: true,
   },
   { pattern: looseError(permissionWords), cure: accountCure, log: true, byWords: true, account: true },

@@ -140,8 +140,7 @@ const consumers: readonly Row[] = [
     verdict: 'stuck',
     cause: 'pod-unschedulable',
     says: /\d+ node\(s\) had untolerated taint/,
-    advises:
-      /^Kubernetes removes the taint once node \S+node is well again; see why it is not: kubectl describe node \S+node$/,
+    advises: /^Free disk space on node \S+node, .*; Kubernetes then removes the taint: kubectl describe node \S+node$/,
   },
   {
     title: 'a Pod whose node is not ready',
@@ -1176,7 +1175,8 @@ const starting: readonly Row[] = [
     verdict: 'bound',
     cause: 'bound',
     says: /for a reason other than this claim: its container main waits \(ImagePullBackOff: Back-off pulling image "nginx:typo"\)\.$/,
-    advises: /^See why it waits: kubectl describe pod -n \S+ p$/,
+    advises:
+      /^Correct the name of the image; .* a Secret in imagePullSecrets, of which the Pod has none: kubectl describe pod -n \S+ p$/,
   },
   {
     title: 'a bound claim whose Pod crashes because its user may not write to the volume',
@@ -1787,7 +1787,8 @@ const held: readonly Row[] = [
     verdict: 'stuck',
     cause: 'deleting',
     says: /because of Pod p: it has ended, and is held by example\.com\/last-rites\.$/,
-    advises: /finalizers of the Pod/,
+    advises:
+      /^Check that a controller of example\.com runs, .* remove its finalizer: kubectl patch pod p --namespace \S+ --type=json /,
     cure: (world) => world.patch(pod, { metadata: { finalizers: null } }),
     ends: 'gone',
   },

@@ -139,7 +139,7 @@ describe('an error with a code for everything', () => {
       'credentials that are not there',
       error('Internal', 'get identity: get credentials: no EC2 IMDS role found'),
       'driver-error',
-      /^Unless the error says otherwise: the storage does not accept the credentials/,
+      /^The driver has no credentials/,
     ],
     [
       'a storage that is in trouble',
@@ -308,6 +308,12 @@ describe('an error with a code for everything', () => {
       "config doesn't contain node node-1, and no DEFAULT_PATH_FOR_NON_LISTED_NODES available",
       'driver-error',
       /^Unless the error says otherwise: the storage does not have what the class or the configuration/,
+    ],
+    [
+      'credentials that nobody has given to the driver',
+      error('Internal', 'get identity: get credentials: failed to refresh cached credentials, no EC2 IMDS role found'),
+      'driver-error',
+      /^The driver has no credentials: give its service account a role/,
     ],
     [
       'a quota of a region',

@@ -401,10 +401,7 @@ test('of several nodes, names one whose taint is not there for good', () => {
       pod: { metadata: { name: 'p' } },
       nodes: all as ClusterNode[],
     });
-  assert.match(
-    cureOf(control, node('n1', 'node.kubernetes.io/disk-pressure')),
-    /^Kubernetes removes the taint once node n1/,
-  );
+  assert.match(cureOf(control, node('n1', 'node.kubernetes.io/disk-pressure')), /^Free disk space on node n1/);
   assert.match(cureOf(control, node('n1', 'dedicated')), /kubectl taint nodes n1 dedicated:NoSchedule-$/);
   assert.match(cureOf(control), /kubectl taint nodes control /);
 });
@@ -425,7 +422,7 @@ test('does not advise to remove by hand a taint that a controller removes', () =
     cureOf('node.kubernetes.io/out-of-service'),
     /^Node n1 was marked as switched off\. Once it runs again: /,
   );
-  assert.match(cureOf('node.kubernetes.io/disk-pressure'), /^Kubernetes removes the taint/);
+  assert.match(cureOf('node.kubernetes.io/disk-pressure'), /Kubernetes then removes the taint/);
   assert.match(
     cureOf('gpu'),
     /^Add a toleration to the Pod, or remove the taint: kubectl taint nodes n1 gpu:NoSchedule-$/,

@@ -17,6 +17,11 @@ describe('an error in an explanation', () => {
     assert.ok(quoted.length < 600, String(quoted.length));
   });
 
+  test('is quoted with the code that the storage gives, between both ends', () => {
+    const text = `rpc error: code = Internal desc = New volume creation failed ${'a b '.repeat(60)}Error Code: NotAuthorizedOrNotFound. Opc request id: 1 ${'tips '.repeat(200)}`;
+    assert.match(quotedError(text), / … Error Code: NotAuthorizedOrNotFound\. Opc request id: 1 .* … tips /);
+  });
+
   test('breaks no character apart', () => {
     assert.ok(quotedError('😀'.repeat(2000)).isWellFormed());
     assert.ok(quotedError(`a${'😀'.repeat(2000)}`).isWellFormed());
