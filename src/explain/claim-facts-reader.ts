@@ -170,8 +170,8 @@ export function sizesOf({ spec, status }: PersistentVolumeClaim): Record<'wanted
 
 /**
  * Of a bound claim: a Pod that uses it and does not start; else whether its namespace is being deleted, with the Pods in the way of
- * that; else what becomes of a request for more, and its volume with the node that was selected for it. At most five requests, or seven
- * with a Pod that is being deleted, and one for each further 2,000 Pods of the namespace that have not ended.
+ * that; else what becomes of a request for more, and its volume with the node that was selected for it. At most five requests, or
+ * twelve while a Pod or the namespace is being deleted, and one for each further 2,000 Pods of the namespace that have not ended.
  */
 export async function readBoundFacts(
   claim: PersistentVolumeClaim,

@@ -78,8 +78,8 @@ export function isToBeDeleted({ metadata, spec, status }: PersistentVolume): boo
 }
 
 /**
- * At most twelve requests, and one for each further 2,000 VolumeAttachments of the cluster or Pods of its former namespace; one for a volume that is bound, or kept on
- * purpose.
+ * At most twelve requests, and one for each further 2,000 VolumeAttachments of the cluster or Pods of its former namespace; one for a
+ * volume that is bound, or kept on purpose.
  */
 export async function readVolumeFacts(
   volume: PersistentVolume,
