@@ -285,7 +285,8 @@ async function readPlaced(pod: Pod, claim: PersistentVolumeClaim, reader: Cluste
     beside && reader.get<PersistentVolumeClaim>(persistentVolumeClaims, beside),
   ]);
   const { driver, volumeHandle } = found(volume)?.spec.csi ?? {};
-  if (blocked !== undefined || driver === undefined || volumeHandle === undefined)
+  const isDetaching = blocked?.text.includes(detaching) === true;
+  if ((blocked !== undefined && !isDetaching) || driver === undefined || volumeHandle === undefined)
     return { hanging: { pod, events: about }, volume, podNodes };
   const sibling = found(other);
   if (sibling !== undefined && !isProvisioned(found(volume)))
@@ -318,6 +319,9 @@ export function unmountedIn(text: string): string[] {
 function isProvisioned(volume: PersistentVolume | undefined): boolean {
   return volume?.metadata.annotations?.['pv.kubernetes.io/provisioned-by'] !== undefined;
 }
+
+/** How kube-controller-manager and kubelets say that an earlier attachment of the volume to the node is to go first. */
+export const detaching = 'volume attachment is being deleted';
 
 /** How kube-controller-manager begins to say that a volume is attached to another node. */
 export const multiAttach = 'Multi-Attach error';

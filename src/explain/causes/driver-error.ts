@@ -133,7 +133,7 @@ export const driverError = defineCause({
     },
     {
       pattern:
-        /\bno (?:available |matching |suitable )?topolog|accessibility requirements?|match\w* topology|not able to select a node/i,
+        /\bno (?:available |matching |suitable )?topolog|accessibility requirements?|match\w* topology|not able to select a node|zones? from topology/i,
       cure: 'The driver finds no place for the volume: compare allowedTopologies of the class, and the nodes that the Pod may use, with the topology keys that its node plugin has registered: kubectl get csinodes -o yaml',
       log: true,
       byWords: true,

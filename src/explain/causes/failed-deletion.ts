@@ -111,7 +111,7 @@ const deletionCures: readonly TextPattern[] = [
   },
   {
     pattern:
-      /ScopeLocked|\bscope\(s\) are locked|(?:deletion|delete)[ -]?protect|termination protection|is protected (?:from|against)|\blegal hold\b|\b(?:is|was) locked\b|has not expired|till expire|\bimmutab/i,
+      /ScopeLocked|\bscope\(s\) are locked|(?:deletion|delete)[ -]?protect|termination protection|is protected (?:from|against)|\blegal hold\b|\bdeletion is protected|\(protected\b|\b(?:is|was) locked\b|has not expired|till expire|\bimmutab/i,
     cure: 'A lock or protection of the storage forbids the deletion: whoever has set it there removes it, and the deletion goes on. If the storage is to stay, set the reclaim policy to Retain and delete the PersistentVolume',
     log: true,
   },
@@ -120,6 +120,11 @@ const deletionCures: readonly TextPattern[] = [
     cure: 'The storage is still in use. See what hangs on it, such as snapshots and clones of the volume, or its last user, and delete that if nobody needs it',
   },
   driverAway,
+  {
+    pattern: /\b(?:snap)?mirror|replication (?:pair|relation|session)|relationships?\b/i,
+    cure: 'The volume takes part in a mirror or replication at the storage: its administrator ends that there, and the deletion goes on',
+    log: true,
+  },
   {
     pattern: looseError(networkWords),
     cure: 'The driver does not reach the storage of the volume: check the address, DNS, network policies and firewalls. If that storage is gone for good, set the reclaim policy to Retain and delete the PersistentVolume',

@@ -18,6 +18,8 @@ const maxNamed = 5;
 const endedWithinMs = 3 * 60_000;
 /** With which a kubelet says that a Pod does not end. */
 const endReasons = new Set(['FailedKillPod', 'FailedPreStopHook', 'ExceededGracePeriod']);
+/** A Pod that may take longer to end has a reason, in milliseconds. */
+const longGraceMs = 10 * 60_000;
 const outOfService = 'node.kubernetes.io/out-of-service';
 
 /** Those that hold the claim; a Pod that has ended is one of them until it is deleted. */
@@ -106,10 +108,13 @@ export function wayToEnd(
   const node = found(reading);
   if (node !== undefined && !isReady(node)) return onDeadNode(node, { since: lateMs > 0 ? ` for ${since}` : '' });
   if (lateMs <= endedWithinMs) {
+    const isLong = (deletionGracePeriodSeconds ?? 0) * 1000 > longGraceMs;
     return {
       state: 'waiting',
       text: `is Terminating, until ${deletionTimestamp}`,
-      cure: 'Nothing: the claim goes once the Pod has ended',
+      cure: isLong
+        ? `Wait, as the Pod may take that long (terminationGracePeriodSeconds), or see what its containers and preStop hook wait for. To end it at once, if nothing of it has to end in order: ${forceCommand(metadata)}`
+        : 'Nothing: the claim goes once the Pod has ended',
     };
   }
   const about = podEvents?.pod === metadata.name ? (found(podEvents.events) ?? []) : [];

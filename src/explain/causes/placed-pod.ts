@@ -5,9 +5,8 @@ import type { PersistentVolume } from '../../provision/objects.ts';
 import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { claimsOf, type ClusterNode, type Pod } from '../cluster-objects.ts';
 import { found } from '../cluster-reader.ts';
-import { attacherPrefix, finalizerRemoval } from '../known-finalizers.ts';
 import { isReady } from '../node-labels.ts';
-import { multiAttach, unmountedIn } from '../pod-facts-reader.ts';
+import { detaching, multiAttach, unmountedIn } from '../pod-facts-reader.ts';
 import { type Recorded, recordedOf } from '../provisioning-events.ts';
 import { durationText, quotedError } from '../texts.ts';
 import { attachmentHold } from './attached.ts';
@@ -65,7 +64,7 @@ export function placedHint(pod: Pod, node: string, facts: ClaimFacts): Hint | un
   }
   if (nowMs - newest.atMs > repeatedWithinMs)
     return attachmentHint(node, facts) ?? silentHint(pod, { node, last: newest, over }, facts);
-  if (newest.text.includes('volume attachment is being deleted')) return detachingHint(base, facts);
+  if (newest.text.includes(detaching)) return detachingHint(base, node, facts);
   const isAttach = about.some(({ reason, message }) => reason === 'FailedAttachVolume' && message === newest.text);
   return {
     text: `${base}: its volume cannot be ${isAttach ? 'attached' : 'mounted'}. Last error, ${ago} ago: ${newest.text}`,
@@ -222,20 +221,18 @@ function isOver(reason: string, message: string, volumeName: string): boolean {
 }
 
 /** The volume is attached anew only once it is detached, for which the attacher says why it fails. */
-function detachingHint(base: string, { hanging }: ClaimFacts): Hint {
+function detachingHint(base: string, node: string, { hanging, volume, podNodes, nowMs }: ClaimFacts): Hint {
   const attachment = found(hanging?.attachment);
-  const { name = '', finalizers = [] } = attachment?.metadata ?? {};
-  const error = attachment?.status?.detachError?.message;
-  const own = finalizers.find((each) => each.startsWith(attacherPrefix));
-  const look =
-    "See the log of the driver's controller, container csi-attacher, and what the storage says of the volume";
-  return {
-    text: `${base}: the volume is being detached from it first (VolumeAttachment ${name}), which does not end.${error === undefined ? '' : ` Last error: ${quotedError(error)}`}`,
-    cure:
-      own === undefined
-        ? look
-        : `${look}. Only if the storage itself shows that the volume is attached to no node, remove the finalizer, and it is attached anew: ${finalizerRemoval({ kind: 'volumeattachment', name, finalizers }, own)}`,
-  };
+  const text = `${base}: the volume is being detached from it first`;
+  if (attachment === undefined) return { text: `${text}, which does not end.`, cure: attacherCure };
+  const { why, cure } = attachmentHold(attachment, {
+    csi: found(volume)?.spec.csi,
+    node: podNodes?.get(node),
+    unneededMs: 0,
+    then: 'the volume is attached anew then',
+    nowMs,
+  });
+  return { text: `${text} (VolumeAttachment ${attachment.metadata.name}). ${why}.`, cure };
 }
 
 /** No event says why; the attacher writes it into the VolumeAttachment. */

@@ -34,11 +34,15 @@ export function containerHint(pod: Pod, node: string, where: Where): Hint | unde
   }
   return {
     text: `does not start on node ${node}, for a reason other than this claim: its container ${waits.name} waits (${reason}${message === '' ? '' : `: ${message}`}).`,
-    cure: waitCure(pod, reason),
+    cure: waitCure(pod, reason, message),
   };
 }
 
-function waitCure(pod: Pod, reason: string): string {
+function waitCure(pod: Pod, reason: string, message: string): string {
+  if (message.includes('runAsNonRoot'))
+    return `Set runAsUser in the securityContext to a user other than 0 (with fsGroup, so that it may write to its volumes), or use an image that names one: ${describeCommand(pod)}`;
+  if (/(?:secret|configmap) "[^"]+" not found|couldn't find key/i.test(message))
+    return `Create what the message names in the namespace of the Pod, or correct the Pod: ${describeCommand(pod)}`;
   if (reason !== 'ImagePullBackOff' && reason !== 'ErrImagePull') return `See why it waits: ${describeCommand(pod)}`;
   const secrets = (pod.spec?.imagePullSecrets ?? []).flatMap(({ name = '' }) => name || []);
   const { namespace = '' } = pod.metadata;
@@ -92,6 +96,11 @@ const fileCures: readonly { pattern: RegExp; cure: (crash: Crash) => string }[] 
     pattern: /no space left on device|disk quota exceeded|ENOSPC|EDQUOT/i,
     cure: ({ claim: { metadata } }) =>
       `The volume is full: delete data, or, if its class allows expansion (allowVolumeExpansion), request more: kubectl edit pvc -n ${shellWord(metadata.namespace ?? '') ?? 'NAMESPACE'} ${metadata.name}`,
+  },
+  {
+    pattern: /lost\+found|(?:directory|folder)\b.* (?:is )?not empty/i,
+    cure: () =>
+      'The program wants an empty directory, and the root of a file system has lost+found: let it use a directory below, by subPath in volumeMounts or a setting of its own (of PostgreSQL: PGDATA)',
   },
   {
     pattern: /input\/output error|EIO\b/i,

@@ -83,7 +83,7 @@ const identityWords = [
   'AssumeRole',
   'WebIdentity',
   'federated identity',
-  String.raw`AADSTS70\d+`,
+  String.raw`AADSTS700(?:021|024|0213)\b`,
   String.raw`iam\.serviceAccounts\.getAccessToken`,
 ];
 
@@ -113,6 +113,8 @@ const credentialWords = [
   'Failed to refresh the Token',
   'incorrect user ?name or password',
   'AuthenticationFailed',
+  String.raw`AADSTS70002\d\d`,
+  String.raw`\b(?:secret|keys?|token)\b[^.]{0,80} (?:is|are|has) expired`,
   'failed to authenticate',
   String.raw`\b(?:status(?: code)?:?|HTTP) 401\b`,
   String.raw`\bunauthorized\b`,
@@ -148,7 +150,7 @@ const troubleWords = [
 const timeoutWords = [
   'deadline exceeded',
   'context cancel',
-  String.raw`\btime(?:d |-)?out\b`,
+  String.raw`\btime(?:d |-)?out\b(?!=)`,
   String.raw`\bstill (?:being )?creat`,
   String.raw`\b(?:in progress|ongoing|being deleted)\b`,
   'not active after',
@@ -176,6 +178,17 @@ export const slowLateCure =
 /** What the words of storages mean, of whatever call. */
 export const storageErrors: readonly TextPattern[] = [
   { pattern: new RegExp(`${bare}.*?(?:${limitWords.join('|')})`, 'is'), cure: noRoomCure, log: true, byWords: true },
+  {
+    pattern: saidError(['failed calling webhook', 'no endpoints available for service']),
+    cure: 'The webhook that the message names, often of the storage itself, has no Pod that answers: get its Pods running and ready; the driver is called again',
+    log: true,
+  },
+  {
+    pattern: saidError([String.raw`\bis (?:not (?:mounted|online|started)|down|offline)\b`]),
+    cure: 'A part of the storage that the message names is down, or not mounted: its administrator brings it up, and the driver is called again',
+    log: true,
+    byWords: true,
+  },
   {
     pattern: saidError(rateWords),
     cure: 'Nothing yet: the storage limits how often it is called, and the driver is called again',

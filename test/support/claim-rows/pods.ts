@@ -971,9 +971,9 @@ const starting: readonly Row[] = [
     cluster: { not: 'it needs an external-attacher that cannot detach' },
     verdict: 'bound',
     cause: 'bound',
-    says: /the volume is being detached from it first \(VolumeAttachment csi-\S+\), which does not end\. Last error: context deadline exceeded$/,
+    says: /the volume is being detached from it first \(VolumeAttachment csi-\S+\)\. Detaching it has failed for \d+ s, and is tried again\. Last error: context deadline exceeded\.$/,
     advises:
-      /container csi-attacher, .* attached to no node, remove the finalizer, .*: kubectl patch volumeattachment csi-\S+ --type=json /,
+      /^See the log of the driver \S+\. .* attached to no node, .* remove the finalizer; the volume is attached anew then: kubectl patch volumeattachment csi-\S+ --type=json /,
   },
   {
     title: 'a bound claim whose volume stays attached to a node that is gone',
@@ -1259,6 +1259,16 @@ const starting: readonly Row[] = [
     cause: 'bound',
     says: /has its volumes on node \S+node, but its container main cannot be started \(exit code 1, StartError\)\. It said last: .*not a directory/,
     advises: /^A file is to be mounted over a directory, or a directory over a file: .* a ConfigMap or Secret$/,
+  },
+  {
+    title: 'a bound claim whose Pod crashes as its directory is not empty',
+    arrange: (world) =>
+      crash(world, 'initdb: error: directory "/data" exists but is not empty. It contains a lost+found directory'),
+    recorded: bind,
+    verdict: 'bound',
+    cause: 'bound',
+    says: /ends each time that it is started .*lost\+found directory$/,
+    advises: /the program wants an empty directory, and the root of a file system has lost\+found: .* PGDATA\)/,
   },
   {
     title: 'a bound claim whose Pod crashes for what it says of a file elsewhere',

@@ -316,6 +316,42 @@ describe('an error with a code for everything', () => {
       /^The driver has no credentials: give its service account a role/,
     ],
     [
+      'a client secret that has expired',
+      error('Unknown', "AADSTS7000222: The provided client secret keys for app 'a' are expired"),
+      'driver-error',
+      /^Unless the error says otherwise: the storage does not accept the credentials/,
+    ],
+    [
+      'a webhook of the storage',
+      error(
+        'Internal',
+        'failed calling webhook "mutator.longhorn.io": Post "https://w:9502/m?timeout=10s": no endpoints available for service "w"',
+      ),
+      'driver-error',
+      /^The webhook that the message names/,
+    ],
+    [
+      'a limit of time in an address',
+      error('Internal', 'Post "https://w:9502/m?timeout=10s": something else'),
+      'driver-error',
+      /^See the log/,
+    ],
+    [
+      'a file system that is not mounted',
+      error('Internal', 'primary filesystem fs1 is not mounted on GUI node'),
+      'driver-error',
+      /^Unless the error says otherwise: a part of the storage/,
+    ],
+    [
+      'too few zones',
+      error(
+        'InvalidArgument',
+        'failed to pick zones from topology: need 2 zones from topology, only got 1 unique zones',
+      ),
+      'driver-error',
+      /^Unless the error says otherwise: the driver finds no place/,
+    ],
+    [
       'a quota of a region',
       error(
         'ResourceExhausted',
@@ -559,6 +595,12 @@ describe('an error about a volume with a data source', () => {
 describe('an error of a deletion', () => {
   const ofDeletion = (text: string, isLate = true): string =>
     cureText(deletionMeaning(text, undefined), { isLate, log });
+  test('about a protection or a mirror says what to end at the storage', () => {
+    assert.match(ofDeletion(error('Internal', 'volume deletion is protected (protected)')), /^A lock or protection/);
+    const mirror = error('Unknown', 'is the source endpoint of one or more SnapMirror relationships');
+    assert.match(ofDeletion(mirror), /^The volume takes part in a mirror or replication/);
+  });
+
   test('about snapshots is one about what still needs the volume', () => {
     const text = error('Internal', 'failed to handle delete volume request for {4158} with 1 snapshots');
     assert.match(ofDeletion(text), /^The storage is still in use\. .*snapshots/);
