@@ -17,6 +17,7 @@ import {
   slowCure,
   slowLateCure,
   storageErrors,
+  storageTroubles,
   unavailable,
   vagueError,
 } from './storage-words.ts';
@@ -139,6 +140,7 @@ export const driverError = defineCause({
       byWords: true,
     },
     ...creationErrors,
+    ...storageTroubles,
     {
       pattern: /infeasible error|code = InvalidArgument /,
       cure: 'The driver cannot create such a volume: recreate the claim with other values. If the class is wrong, delete it and create it again before',

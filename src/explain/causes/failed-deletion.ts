@@ -16,6 +16,7 @@ import {
   networkWords,
   openElsewhere,
   storageErrors,
+  storageTroubles,
   unavailable,
 } from './storage-words.ts';
 import { requestMeaning } from './failure.ts';
@@ -157,6 +158,7 @@ const deletionCures: readonly TextPattern[] = [
     log: true,
   },
   { pattern: absentError, cure: absentCure, log: true, byWords: true },
+  ...storageTroubles,
   unavailable,
   helperError,
   { pattern: /(?:)/, cure: '', log: true },

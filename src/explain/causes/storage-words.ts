@@ -239,13 +239,6 @@ export const storageErrors: readonly TextPattern[] = [
   { pattern: looseError(certificateWords), cure: certificateCure('the driver'), log: true },
   { pattern: looseError(networkWords), cure: unreachableCure, log: true, byWords: true },
   {
-    pattern: saidError(troubleWords),
-    cure: 'Nothing yet: the storage does not work at the moment, and the driver is called again',
-    late: 'The storage, or the service through which the driver uses it, does not work: its administrator sees why',
-    log: true,
-  },
-  { pattern: saidError(timeoutWords), cure: slowCure, late: slowLateCure, log: true },
-  {
     pattern: saidError(['read-only file ?system']),
     cure: 'The driver may only read the storage: export or mount it so that the driver can write, or repair it if errors have made it read-only',
     log: true,
@@ -256,6 +249,17 @@ export const storageErrors: readonly TextPattern[] = [
     log: true,
     byWords: true,
   },
+];
+
+/** The same, of words that say less: those of another meaning in the text count more. */
+export const storageTroubles: readonly TextPattern[] = [
+  {
+    pattern: saidError(troubleWords),
+    cure: 'Nothing yet: the storage does not work at the moment, and the driver is called again',
+    late: 'The storage, or the service through which the driver uses it, does not work: its administrator sees why',
+    log: true,
+  },
+  { pattern: saidError(timeoutWords), cure: slowCure, late: slowLateCure, log: true },
   {
     pattern: saidError([String.raw`\bmount(?:ing)? failed\b`, 'failed to mount', 'could not mount']),
     cure: 'The machine on which the driver runs cannot mount the storage: try that from its node, and check the path, the export or share, the firewall and the version of the protocol (mountOptions)',
@@ -266,7 +270,7 @@ export const storageErrors: readonly TextPattern[] = [
 
 /** What to do about an error of another sidecar's driver, such as one of a snapshot, by its words; undefined: these say nothing. */
 export function storageCure(text: string): string | undefined {
-  const known = [...storageErrors, noRoomError].find(({ pattern }) => pattern.test(text));
+  const known = [...storageErrors, noRoomError, ...storageTroubles].find(({ pattern }) => pattern.test(text));
   if (known === undefined) return undefined;
   const { cure, late, byWords } = known;
   if (late !== undefined) return lasting(cure, late);

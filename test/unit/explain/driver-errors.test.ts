@@ -352,6 +352,15 @@ describe('an error with a code for everything', () => {
       /^Unless the error says otherwise: the driver finds no place/,
     ],
     [
+      'a volume that is gone while the driver waits for it',
+      error(
+        'Internal',
+        "timed out waiting for volume to create: InvalidVolume.NotFound: The volume 'vol-1' does not exist",
+      ),
+      'driver-error',
+      /^The storage lost the volume while creating it/,
+    ],
+    [
       'a quota of a region',
       error(
         'ResourceExhausted',
