@@ -31,7 +31,7 @@ export const attacherCure =
 
 /** Of a mount. */
 function programCure({ node }: NodeError): string {
-  return `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils or open-iscsi: install and start it there`;
+  return `Node ${node} lacks a program or kernel module that the mount needs, such as nfs-common, cifs-utils, open-iscsi or the module nvme_tcp: install and start, or load it there`;
 }
 
 /** The first that fits decides. */
@@ -318,7 +318,7 @@ const cures: readonly NodeErrorCure[] = [
     ),
     byWords: true,
     cure: (where) =>
-      `${whoCalls(where)} does not reach the storage: check the address, DNS, network policies and firewalls`,
+      `${whoCalls(where)} does not reach the storage: check that what it connects to runs, its address, DNS, network policies and firewalls`,
   },
   {
     pattern: /no space left on device|disk quota exceeded/i,

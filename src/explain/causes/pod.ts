@@ -84,7 +84,7 @@ export function checkHasConsumer(facts: ClaimFacts): Finding | FailedAttempt | u
       facts.pods === undefined
         ? `StorageClass ${ofClass.metadata.name} waits until a Pod that uses the claim is scheduled.`
         : `StorageClass ${ofClass.metadata.name} waits for the first Pod that uses the claim, and there is none yet.`,
-    cure: 'Nothing: the volume is provisioned once a Pod uses the claim. What waits for the claim to be Bound before it creates that Pod, such as a sync wave or a hook, waits in vain',
+    cure: `Nothing: the volume is provisioned once a Pod uses claim ${facts.claim.metadata.name}. What waits for the claim to be Bound before it creates that Pod, such as a sync wave or a hook, waits in vain`,
   };
 }
 

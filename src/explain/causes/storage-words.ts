@@ -171,7 +171,7 @@ const noRoomCure =
 const accountCure =
   'The account with which the driver uses the storage lacks a permission: its administrator grants what the message names, or a Secret or the configuration of the driver names another account';
 const unreachableCure =
-  'The driver does not reach its storage: check the address (in the class, or in the configuration of the driver), DNS, network policies and firewalls';
+  'The driver does not reach its storage: check that it runs, its address (in the class, or in the configuration of the driver), DNS, network policies and firewalls';
 export const slowCure = 'Nothing yet: the driver may still be at work, and is called again';
 export const slowLateCure =
   'The storage does not respond to the driver in time: check that it works, and that the Pod of the driver reaches it (network policies, firewalls). If its work just takes longer, raise --timeout of the provisioner';

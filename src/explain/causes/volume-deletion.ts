@@ -111,7 +111,7 @@ export function checkRecycled(facts: VolumeFacts): Finding | undefined {
     state: 'stuck',
     cause: 'delete-error',
     message: `kube-controller-manager is to empty the volume for another claim (reclaim policy Recycle), and could not${why}`,
-    cure: `Only NFS and hostPath volumes can be recycled. Set another policy, to keep the data: ${retainCommand(volume)}`,
+    cure: `Only NFS and hostPath volumes can be recycled. Set another policy, to keep the data: ${retainCommand(volume)}. To use the volume again, then empty it by hand and remove spec.claimRef; if nobody needs it, delete the PersistentVolume`,
   };
 }
 
