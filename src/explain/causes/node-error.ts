@@ -199,6 +199,11 @@ const cures: readonly NodeErrorCure[] = [
     cure: ({ node }) =>
       `What an earlier use has left on node ${node} is in the way: delete the Pod, so that the volume is unmounted and staged anew; if that does not help, remove the stale devices there (multipath -ll), or move the Pod`,
   },
+  {
+    pattern: /login failed due to authorization|iscsi\w*\b.*authorization fail/i,
+    cure: ({ node, volume }) =>
+      `The storage does not let node ${node} log in: correct user and password of CHAP${secretText(volume)}, and have the storage permit the initiator name (IQN) of the node`,
+  },
   { pattern: /x509: |certificate/i, cure: (where) => certificateCure(whoCalls(where)) },
   {
     pattern: /unknown (?:read-only )?(?:in)?compatible feature|unsupported features/i,
@@ -396,13 +401,21 @@ function hasAffinity(volume: PersistentVolume | undefined): boolean {
 }
 
 function secretText(volume: PersistentVolume | undefined): string {
-  const { nodeStageSecretRef: staged, nodePublishSecretRef: published } = (volume?.spec.csi ?? {}) as {
-    nodeStageSecretRef?: SecretRef;
-    nodePublishSecretRef?: SecretRef;
-  };
-  const { namespace = '', name = '' } = staged ?? published ?? {};
+  const { csi, iscsi, rbd, cephfs } = (volume?.spec ?? {}) as Record<string, SecretRefs | undefined>;
+  const reference =
+    csi?.nodeStageSecretRef ??
+    csi?.nodePublishSecretRef ??
+    [iscsi, rbd, cephfs].find((each) => each?.secretRef)?.secretRef;
+  const { namespace = '', name = '' } = reference ?? {};
   if (name === '') return '';
-  return ` (Secret ${namespace}/${name})`;
+  return ` (Secret ${namespace === '' ? '' : `${namespace}/`}${name})`;
+}
+
+/** Of a CSI volume, and of kinds that are part of Kubernetes. */
+interface SecretRefs {
+  nodeStageSecretRef?: SecretRef;
+  nodePublishSecretRef?: SecretRef;
+  secretRef?: SecretRef;
 }
 
 interface SecretRef {

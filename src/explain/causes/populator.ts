@@ -52,6 +52,13 @@ export function checkPopulator(facts: ClaimFacts): Finding | undefined {
           : `If ${near} is meant, recreate the claim with it in spec.dataSourceRef; else install the populator: kubectl get volumepopulators`,
     };
   }
+  if (near !== undefined) {
+    return {
+      ...held,
+      message: `${base}, and none is registered so far.`,
+      cure: 'Nothing, if one is being installed. Otherwise install the volume populator for this kind, with its VolumePopulator (kubectl get volumepopulators), or recreate the claim without this data source',
+    };
+  }
   return {
     ...held,
     message: `${base}.${isLate ? ` Nothing has changed the claim for ${durationText(ageMs)}.` : ''}`,

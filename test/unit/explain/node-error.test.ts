@@ -190,7 +190,7 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'an initiator that is refused',
       'iscsiadm: initiator reported error (24 - iSCSI login failed due to authorization failure)',
-      /the storage rejects the account that mounts the volume/,
+      /^The storage does not let node n1 log in: correct user and password of CHAP \(Secret ns1\/creds\), .*IQN/,
     ],
     [
       'a kernel without NFS',
