@@ -130,7 +130,7 @@ const rows: readonly Row[] = [
     cause: 'driver-error',
     verdict: 'waiting',
     says: /DeadlineExceeded/,
-    cure: /^Nothing yet: the driver may still be creating the volume/,
+    cure: /^Nothing yet: the driver may still be at work/,
   },
   {
     what: 'a typo in allowedTopologies, with immediate binding',
