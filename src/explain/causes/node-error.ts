@@ -169,8 +169,13 @@ const cures: readonly NodeErrorCure[] = [
       'Another machine still has the volume open, often the node on which its Pod ran before: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off. Two that write destroy the file system',
   },
   {
+    pattern: /can't read superblock/i,
+    cure: ({ node }) =>
+      `The device or its file system cannot be read: the kernel log of node ${node} says which (dmesg). If the storage itself is well, take a snapshot or copy of the volume, and repair the file system while it is not mounted (fsck, xfs_repair)`,
+  },
+  {
     pattern:
-      /not ready for workloads|not scheduled|no online replicas|can't read superblock|input\/output error|wrong medium type|write-protected|no mds\b|might be laggy|\bosds?\b.*(?:down|full)|(?:volume|replica|cluster|pool)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
+      /not ready for workloads|not scheduled|no online replicas|input\/output error|wrong medium type|write-protected|no mds\b|might be laggy|\bosds?\b.*(?:down|full)|(?:volume|replica|cluster|pool)s? .*(?:degraded|faulted|unhealthy|not healthy)/i,
     cure: () =>
       'Check the health of the volume and of the cluster in the storage system: its replicas, and of Ceph the MDS and OSDs (ceph status). Do not delete the claim: its data is still there',
   },

@@ -355,6 +355,11 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
       /the storage has the volume in another state than it must be in/,
     ],
     [
+      'a superblock that cannot be read',
+      "mount: /m: can't read superblock on /dev/sdi.",
+      /^The device or its file system cannot be read: .*dmesg/,
+    ],
+    [
       'nothing that is known',
       'the driver is on fire',
       /^Do what the error says; the log of the driver's node plugin on node n1 has the rest$/,
