@@ -98,7 +98,7 @@ const ownedTaints: readonly { key: RegExp; cure: (node: string, taint: { key: st
     {
       key: /^node\.kubernetes\.io\/disk-pressure$/,
       cure: (node) =>
-        `Free disk space on node ${node}, which container images, logs and emptyDir volumes take; Kubernetes then removes the taint: kubectl describe node ${node}`,
+        `Free disk space on node ${node}, used by container images, logs and emptyDir volumes; Kubernetes then removes the taint: kubectl describe node ${node}`,
     },
     {
       key: /^node\.kubernetes\.io\/(memory|pid)-pressure$/,
@@ -108,7 +108,7 @@ const ownedTaints: readonly { key: RegExp; cure: (node: string, taint: { key: st
     {
       key: /^node\.kubernetes\.io\/(network-unavailable|unreachable|not-ready)$/,
       cure: (node) =>
-        `Kubernetes removes the taint once node ${node} is well again; see why it is not: kubectl describe node ${node}`,
+        `Kubernetes removes the taint once node ${node} is healthy; see why it is not: kubectl describe node ${node}`,
     },
   ];
 

@@ -183,8 +183,8 @@ export function schedulingCure(
   const barrier = barriers.find(({ isUsual }) => !isUsual) ?? barriers[0];
   if (candidate !== undefined) {
     const text = place === undefined ? candidate.cure : thereCure(candidate, place);
-    const isOpen = barrier !== undefined && (!barrier.isUsual || refusal.includes(spread));
-    return isOpen ? `${text}. Or: ${lowerFirst(barrier.cure)}` : text;
+    const isRemovable = barrier !== undefined && (!barrier.isUsual || refusal.includes(spread));
+    return isRemovable ? `${text}. Or: ${lowerFirst(barrier.cure)}` : text;
   }
   if (barrier !== undefined) return barrier.cure;
   if (own?.length === 0) return otherNodeCure.cure;

@@ -39,7 +39,7 @@ export interface VolumeFacts {
   attachments?: Reading<Attachment[]> | undefined;
   /** Of its attachments, the first few. */
   attachedNodes?: readonly { name: string; reading: Reading<ClusterNode> }[] | undefined;
-  /** Pods with a node that still use its former claim, where it is attached. */
+  /** Pods with a node that name its former claim, where it is attached. */
   users?: Reading<Pod[]> | undefined;
   /** Snapshots of its storage; read where the driver says that the storage is needed. */
   taken?: Reading<SnapshotContent[]> | undefined;
@@ -168,7 +168,7 @@ async function readNodes(
   );
 }
 
-/** Pods that still name the claim to which the volume was bound. */
+/** Pods that name a claim of the name to which the volume was bound. */
 async function readUsers({ spec }: PersistentVolume, reader: ClusterReader): Promise<Reading<Pod[]> | undefined> {
   const { namespace = '', name = '' } = spec.claimRef ?? {};
   if (name === '') return undefined;

@@ -69,9 +69,13 @@ function holdOf(attachment: Attachment, facts: VolumeFacts): Hold {
 }
 
 /** Somebody has taken the finalizer from the claim while a Pod used it. */
-function holdByPods(node: string, { volume, users }: VolumeFacts): Hold | undefined {
+function holdByPods(node: string, { volume, users, nowMs }: VolumeFacts): Hold | undefined {
+  const leftMs = leftAtMs(volume, nowMs); // a later Pod uses a later claim of that name
   const [pod] = (found(users) ?? []).filter(
-    ({ spec, status }) => spec?.nodeName === node && !endStates.has(status?.phase),
+    ({ metadata, spec, status }) =>
+      spec?.nodeName === node &&
+      !endStates.has(status?.phase) &&
+      !(Date.parse(metadata.creationTimestamp ?? '') > leftMs),
   );
   if (pod === undefined) return undefined;
   const { namespace = '', name } = pod.metadata;
@@ -81,7 +85,7 @@ function holdByPods(node: string, { volume, users }: VolumeFacts): Hold | undefi
   const kept = shellCommand(['kubectl', 'patch', 'pv', volume.metadata.name, '-p', keep]) ?? '';
   return {
     isLate: true,
-    why: `Pod ${namespace}/${name} there still uses it, although claim ${volume.spec.claimRef?.name ?? ''} is gone`,
+    why: `Pod ${namespace}/${name} there names its claim ${volume.spec.claimRef?.name ?? ''}, which is gone`,
     cure: isToGo
       ? `If the data is needed, keep it first: ${kept}. Then end the Pod, after which the volume is detached and, unless it is kept, deleted: ${command}`
       : `End the Pod, after which the volume is detached: ${command}`,

@@ -88,7 +88,7 @@ export function checkNamesClass(facts: ClaimFacts): Finding | undefined {
     ...held,
     message:
       near === undefined
-        ? `${message}. ${classesText(classes)}.${fitting === undefined ? '' : ` PersistentVolume ${fitting.volume.metadata.name} would fit, but for its class ${fitting.volume.spec.storageClassName ?? ''}.`}`
+        ? `${message}. ${classesText(classes)}.${fitting === undefined ? '' : ` PersistentVolume ${fitting.volume.metadata.name} would fit, except for its class ${fitting.volume.spec.storageClassName ?? ''}.`}`
         : `${message}: StorageClass ${near.metadata.name} has ${nearlyDefault(near) ?? ''}, and only the annotation ${defaultClassKey}: "true" counts.`,
     cure: fitting === undefined ? marking : `${marking}. ${ofVolume(claim, fitting.volume)}`,
   };

@@ -73,7 +73,7 @@ function hintOf({ status }: ResizedClaim, facts: ClaimFacts): Hint {
   return untouched(facts);
 }
 
-/** It records that it begins with each attempt, and the times of events are in seconds. */
+/** external-resizer records the start of each attempt; event times are in seconds. */
 const beginningMs = 2000;
 
 function newestOf(ofResizer: readonly ClusterEvent[]): Recorded | undefined {
@@ -99,9 +99,9 @@ function failedCure(text: string): string {
   if (tooSoonWords.test(text))
     return `Wait for as long as the error says: the storage lets that time pass between two changes of a volume, and external-resizer tries again (${log})`;
   if (/secret/i.test(text))
-    return `The driver lacks a Secret for the expansion: name one in the class (csi.storage.k8s.io/controller-expand-secret-name and -namespace, for new volumes) and in spec.csi.controllerExpandSecretRef of this PersistentVolume (${log})`;
+    return `The Secret for the expansion is missing: create it if the message names one; otherwise name one in the class (csi.storage.k8s.io/controller-expand-secret-name and -namespace, for new volumes) and in spec.csi.controllerExpandSecretRef of this PersistentVolume (${log})`;
   if (/\bsnapshots?\b/i.test(text))
-    return `Unless the error says otherwise: this storage expands no volume that has snapshots. Delete those that nobody needs, and it is expanded (${log}); ${smallerCure}`;
+    return `Unless the error says otherwise: this storage expands no volume that has snapshots. Only if none is needed, delete them all; it is then expanded (${log}); ${smallerCure}`;
   const known = storageCure(text);
   if (known !== undefined) return `${known} (${log})`;
   return detachedWords.test(text)

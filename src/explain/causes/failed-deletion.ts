@@ -113,7 +113,7 @@ const deletionCures: readonly TextPattern[] = [
   {
     pattern:
       /ScopeLocked|\bscope\(s\) are locked|(?:deletion|delete)[ -]?protect|termination protection|is protected (?:from|against)|\blegal hold\b|\bdeletion is protected|\(protected\b|\b(?:is|was) locked\b|has not expired|till expire|\bimmutab/i,
-    cure: 'A lock or protection of the storage forbids the deletion: whoever has set it there removes it, and the deletion goes on. If the storage is to stay, set the reclaim policy to Retain and delete the PersistentVolume',
+    cure: 'A lock or protection of the storage forbids the deletion: have it removed there; the deletion then continues. If the storage is to stay, set the reclaim policy to Retain and delete the PersistentVolume',
     log: true,
   },
   {
@@ -123,7 +123,7 @@ const deletionCures: readonly TextPattern[] = [
   driverAway,
   {
     pattern: /\b(?:snap)?mirror|replication (?:pair|relation|session)|relationships?\b/i,
-    cure: 'The volume takes part in a mirror or replication at the storage: its administrator ends that there, and the deletion goes on',
+    cure: 'The volume takes part in a mirror or replication at the storage: have its administrator end that; the deletion then continues',
     log: true,
   },
   {

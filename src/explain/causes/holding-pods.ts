@@ -61,7 +61,7 @@ function heldByStaying(base: string, staying: readonly Pod[], { claim: { metadat
     state: 'stuck',
     cause: 'deleting',
     message: `${base}, because ${parts.join(', and ')}.`,
-    cure: `${first}: ${deleteCommand(staying, metadata.namespace)}${keepText(found(volume))}`,
+    cure: `${keepText(found(volume))}${first}: ${deleteCommand(staying, metadata.namespace)}`,
   };
 }
 
@@ -72,7 +72,7 @@ function keepText(volume: PersistentVolume | undefined): string {
   const command = shellCommand(['kubectl', 'patch', 'pv', volume.metadata.name, '-p', policy]);
   return command === undefined
     ? ''
-    : `. The data goes with the claim (reclaim policy Delete); to keep it, before: ${command}`;
+    : `To keep the data, which is deleted with the claim (reclaim policy Delete), first run: ${command}. `;
 }
 
 /** How a Pod that is being deleted comes to its end, and what to do; the text goes on after its name. */
@@ -113,8 +113,8 @@ export function wayToEnd(
       state: 'waiting',
       text: `is Terminating, until ${deletionTimestamp}`,
       cure: isLong
-        ? `Wait, as the Pod may take that long (terminationGracePeriodSeconds), or see what its containers and preStop hook wait for. To end it at once, if nothing of it has to end in order: ${forceCommand(metadata)}`
-        : 'Nothing: the claim goes once the Pod has ended',
+        ? `Wait, as the Pod may take that long (terminationGracePeriodSeconds), or see what its containers and preStop hook wait for. To end it sooner, if it need not shut down cleanly: kubectl delete pod -n ${shellWord(metadata.namespace ?? '') ?? 'NAMESPACE'} ${metadata.name} --grace-period=1`
+        : 'Nothing: the claim is deleted once the Pod ends',
     };
   }
   const about = podEvents?.pod === metadata.name ? (found(podEvents.events) ?? []) : [];
@@ -187,7 +187,7 @@ export function holderHint(base: string, { holder, pod }: { holder: Pod; pod: Po
   if (holder.metadata.deletionTimestamp === undefined)
     return { text: `${base}.`, cure: makeRoom(holder, pod, facts.claim.metadata.namespace) };
   const { text, cure } = wayToEnd(holder, facts);
-  return { text: `${base}; that Pod ${text}.`, cure: cure.replace('the claim goes', 'the other one starts') };
+  return { text: `${base}; that Pod ${text}.`, cure: cure.replace('the claim is deleted', 'the other Pod starts') };
 }
 
 /** A Pod that is created again must not be deleted alone: the new one takes the volume again. */

@@ -143,12 +143,13 @@ const cures: readonly NodeErrorCure[] = [
     pattern: /it already contains \S+/,
     cure: ({ error }) => {
       const [, own = ''] = /it already contains ([^\s.]+)/.exec(error) ?? [];
-      return `The volume holds something else than its fsType says (${own}): if that is its file system, create the PersistentVolume again with spec.csi.fsType ${own} (first set persistentVolumeReclaimPolicy Retain); if not, check that it is the right volume before anything is written to it`;
+      return `The volume holds something other than its fsType (${own}): if that is its file system, create the PersistentVolume again with spec.csi.fsType ${own} (first set persistentVolumeReclaimPolicy Retain); if not, check that it is the right volume before anything is written to it`;
     },
   },
   {
     pattern: /unformatted volume as read only/,
-    cure: () => 'The volume has no file system yet: let a Pod mount it without readOnly once, which makes one',
+    cure: () =>
+      'The volume has no file system that the node recognizes. If it is new, let a Pod mount it once without readOnly, which formats it; if not, check that it is the right volume first',
   },
   {
     pattern: /oom-?kill|out of memory|signal: killed/i,
@@ -166,12 +167,12 @@ const cures: readonly NodeErrorCure[] = [
       'i',
     ),
     cure: () =>
-      'Another machine still has the volume open, often the node on which its Pod ran before: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off. Two that write destroy the file system',
+      'Another machine still has the volume open, often the node on which its Pod ran before: find it in the storage (of Ceph: rbd status POOL/IMAGE), and end what uses the volume there, or shut that machine off. Two writers corrupt the file system',
   },
   {
     pattern: /can't read superblock/i,
     cure: ({ node }) =>
-      `The device or its file system cannot be read: the kernel log of node ${node} says which (dmesg). If the storage itself is well, take a snapshot or copy of the volume, and repair the file system while it is not mounted (fsck, xfs_repair)`,
+      `The device or its file system cannot be read: the kernel log of node ${node} says which (dmesg). If the storage is healthy, take a snapshot or copy of the volume, and repair the file system while it is not mounted (fsck, xfs_repair)`,
   },
   {
     pattern:
@@ -182,7 +183,7 @@ const cures: readonly NodeErrorCure[] = [
   {
     pattern: /fsck.* errors|errors in the file ?system|RUN fsck|UNEXPECTED INCONSISTENCY|structure needs cleaning/i,
     cure: ({ node }) =>
-      `The file system is damaged. First stop the Pod, and take a snapshot or copy of the volume; then repair it, such as with fsck on node ${node}`,
+      `The file system is damaged. First stop the Pod, and take a snapshot or copy of the volume; then repair it on node ${node} while it is not mounted (fsck, or xfs_repair for XFS)`,
   },
   {
     pattern: /while expanding volume|NodeExpand\w* failed|resize2fs|xfs_growfs/i,
@@ -192,17 +193,17 @@ const cures: readonly NodeErrorCure[] = [
   {
     pattern: /transport endpoint is not connected/i,
     cure: ({ node }) =>
-      `The process that serves this mount on node ${node} (FUSE) has ended: see why, such as for lack of memory, in the mount Pod of the driver or its node plugin there. Then delete the Pod that uses the volume, so that it is mounted anew`,
+      `The process that serves this mount on node ${node} (FUSE) has ended: see why, such as for lack of memory, in the mount Pod of the driver or its node plugin there. Then delete the Pod that uses the volume, so that it is mounted again`,
   },
   {
     pattern: /stale (?:NFS )?file handle/i,
     cure: ({ node }) =>
-      `The server no longer has the directory that node ${node} has mounted, as after it was removed or exported anew: see that it is there, and delete the Pods of the node that use the volume, so that it is mounted anew`,
+      `The server no longer has the directory that node ${node} has mounted, as after it was removed or exported again: see that it is there, and delete the Pods of the node that use the volume, so that it is mounted again`,
   },
   {
     pattern: /not appear staged|lun\b.* is not valid|serial check failed/i,
     cure: ({ node }) =>
-      `What an earlier use has left on node ${node} is in the way: delete the Pod, so that the volume is unmounted and staged anew; if that does not help, remove the stale devices there (multipath -ll), or move the Pod`,
+      `What an earlier use has left on node ${node} is in the way: delete the Pod, so that the volume is unmounted and staged again; if that does not help, remove the stale devices there (multipath -ll), or move the Pod`,
   },
   {
     pattern: /login failed due to authorization|iscsi\w*\b.*authorization fail/i,
@@ -238,12 +239,12 @@ const cures: readonly NodeErrorCure[] = [
   {
     pattern: /wrong fs type|bad superblock|unknown filesystem type/i,
     cure: () =>
-      'The file system of the volume is damaged, is another one than its fsType says or lacks its kernel module on the node. Take a snapshot or copy before you change anything on it',
+      'The file system of the volume is damaged, differs from its fsType, or lacks its kernel module on the node. Take a snapshot or copy before you change anything on it',
   },
   {
     pattern: /applyFSGroup failed.*(?:permission denied|not permitted|read-only)/is,
     cure: ({ node, volume }) =>
-      `The kubelet of node ${node} may not change the group of the files to the fsGroup of the Pod, as on an NFS export with root_squash: remove fsGroup from the Pod, export with no_root_squash, or turn it off for all volumes of the driver with fsGroupPolicy: None: kubectl edit csidriver ${(volume?.spec.csi as { driver?: string } | undefined)?.driver ?? ''}`.trimEnd(),
+      `The kubelet of node ${node} may not change the group of the files to the fsGroup of the Pod, as on an NFS export with root_squash: remove fsGroup from the Pod, export with no_root_squash, or turn off fsGroup for all volumes of the driver with fsGroupPolicy: None: kubectl edit csidriver ${(volume?.spec.csi as { driver?: string } | undefined)?.driver ?? ''}`.trimEnd(),
   },
   {
     pattern:
@@ -313,7 +314,7 @@ const cures: readonly NodeErrorCure[] = [
     pattern: /mount ?point\S* .*does not exist|kubelet\S*: no such file or directory/i,
     byWords: true,
     cure: ({ node }) =>
-      `The driver's node plugin mounts elsewhere than the kubelet of node ${node} looks: have it use the root directory of that kubelet, which differs with k0s, k3s or MicroK8s, and share its mounts (mountPropagation Bidirectional)`,
+      `The driver's node plugin mounts elsewhere than the kubelet of node ${node} looks: have it use the root directory of that kubelet, which differs with k0s or MicroK8s, and share its mounts (mountPropagation Bidirectional)`,
   },
   {
     pattern: /no such file or directory|does not exist/i,
@@ -339,7 +340,7 @@ const cures: readonly NodeErrorCure[] = [
     pattern:
       /no (?:such |volume )plugin (?:matched)?|FindAttachablePluginBySpec failed|failed to get Plugin from volumeSpec/i,
     cure: () =>
-      'Kubernetes of this version has no plugin for that kind of volume any more: create the PersistentVolume again for its CSI driver (with persistentVolumeReclaimPolicy Retain before, so that no data goes)',
+      'This version of Kubernetes has no plugin for that kind of volume: set persistentVolumeReclaimPolicy Retain, so that no data is lost, then create the PersistentVolume again for its CSI driver',
   },
   {
     pattern: /iscsi|\bnvme|initiator/i,

@@ -175,12 +175,12 @@ function otherHint(pod: Pod, node: string, facts: ClaimFacts): Hint | undefined 
 }
 
 /** What a kubelet says of volumes where it has just waited. */
-const noErrors = /^(?:timed out waiting for the condition|context (?:deadline exceeded|canceled))$/;
+const onlyWaited = /^(?:timed out waiting for the condition|context (?:deadline exceeded|canceled))$/;
 
 /** The kubelet names the volume among those that it waits for, and nobody says why. */
 function unmountedHint(node: string, { atMs, text }: Recorded, { volume, hanging, nowMs }: ClaimFacts): Hint {
   const [, error = ''] = /failed to process volumes=\[[^\]]*\]: (.+)$/s.exec(text) ?? [];
-  if (error !== '' && !noErrors.test(error)) {
+  if (error !== '' && !onlyWaited.test(error)) {
     return {
       text: `cannot start on node ${node}: its kubelet cannot use the volume. Last error, ${durationText(nowMs - atMs)} ago: ${error}`,
       cure: nodeErrorCure(error, { node, isAttach: false, volume: found(volume) }),
@@ -210,7 +210,7 @@ function sameHandleHint(
   const claim = hanging?.sibling?.metadata.name ?? '';
   return {
     text: `cannot start on node ${node}: PersistentVolumes ${volume.metadata.name} and ${other.metadata.name} (claim ${claim}) have the same volumeHandle, ${shortValue(own.volumeHandle)}, so that its kubelet takes them for one volume and mounts it once.`,
-    cure: `Give each PersistentVolume a volumeHandle of its own, for which one of them must be deleted and created again (with persistentVolumeReclaimPolicy Retain, so that no data goes); or mount claim ${claim} twice, with subPath`,
+    cure: `Give each PersistentVolume its own volumeHandle: set persistentVolumeReclaimPolicy Retain on one, so that no data is lost, then delete it and create it again; or mount claim ${claim} twice, with subPath`,
   };
 }
 
@@ -229,7 +229,7 @@ function detachingHint(base: string, node: string, { hanging, volume, podNodes, 
     csi: found(volume)?.spec.csi,
     node: podNodes?.get(node),
     unneededMs: 0,
-    then: 'the volume is attached anew then',
+    then: 'the volume is then attached again',
     nowMs,
   });
   return { text: `${text} (VolumeAttachment ${attachment.metadata.name}). ${why}.`, cure };

@@ -22,7 +22,7 @@ export function containerHint(pod: Pod, node: string, where: Where): Hint | unde
   if (/subpath/i.test(message) && mine.some((volume) => message.includes(`volumeMount "${volume}"`))) {
     return {
       text: `does not start on node ${node}: the volume is mounted, and its container ${waits.name} cannot use a directory of it (${reason}: ${message}).`,
-      cure: `Create the directory (subPath of the container) in the volume, or let root of node ${node} write there: with root_squash or a read-only export it may not. The log of its kubelet has the error`,
+      cure: `Create the directory (subPath of the container) in the volume, or let root of node ${node} write there: with root_squash or a read-only export it cannot. The log of its kubelet has the error`,
     };
   }
   const { volumeName = '' } = where.claim.spec;
@@ -89,7 +89,7 @@ const fileCures: readonly { pattern: RegExp; cure: (crash: Crash) => string }[] 
       const { mountOptions = [] } = (volume?.spec ?? {}) as { mountOptions?: string[] };
       if (mountOptions.includes('ro') || mountsOf(crash).some(({ readOnly }) => readOnly === true))
         return 'The volume is mounted read-only, by readOnly in the Pod or mountOptions of the PersistentVolume: change that';
-      return `Neither the Pod nor the PersistentVolume makes the volume read-only: usually the kernel of node ${node} has done so after errors of the storage (dmesg there). Once the storage is well, delete the Pod, so that the volume is mounted anew`;
+      return `Check for readOnly of the claim in the Pod, readOnlyRootFilesystem, spec.csi.readOnly and a read-only export. Otherwise the kernel of node ${node} has made the volume read-only after storage errors (dmesg there): once these are fixed, delete the Pod, so that the volume is mounted again`;
     },
   },
   {
@@ -127,7 +127,7 @@ function crashHint(crash: Crash): Hint {
   const { exitCode, reason = '' } = container.lastState?.terminated ?? {};
   const end = [...(exitCode === undefined ? [] : [`exit code ${exitCode}`]), ...(reason === '' ? [] : [reason])];
   const message = saidLast(container);
-  const said = message.trim() === '' ? '' : ` It said last: ${quotedError(message)}`;
+  const said = message.trim() === '' ? '' : ` Last message: ${quotedError(message)}`;
   const { namespace = '', name } = pod.metadata;
   const logs = shellCommand(['kubectl', 'logs', '-n', namespace, name, '-c', container.name, '--previous']) ?? '';
   if (notRun.has(reason)) {
@@ -136,13 +136,13 @@ function crashHint(crash: Crash): Hint {
       text: `has its volumes on node ${node}, but its container ${container.name} cannot be started (${end.join(', ')}).${said}`,
       cure:
         /not a directory/i.test(message) && (isMine || /subpath/i.test(message))
-          ? 'A file is to be mounted over a directory, or a directory over a file: what subPath names in the volume is created as a directory where it is missing. Put the file there, or mount a directory; a single file is better a ConfigMap or Secret'
+          ? 'A file is to be mounted over a directory, or a directory over a file: what subPath names in the volume is created as a directory where it is missing. Put the file there, or mount a directory; for a single file, use a ConfigMap or Secret'
           : `Do what the message says: ${describeCommand(pod)}`,
     };
   }
   const known = isAboutVolume(crash) ? fileCures.find(({ pattern }) => pattern.test(message)) : undefined;
   return {
-    text: `has its volumes on node ${node}, but its container ${container.name} ends each time that it is started${end.length === 0 ? '' : ` (${end.join(', ')})`}.${said}`,
+    text: `has its volumes on node ${node}, but its container ${container.name} exits each time it is started${end.length === 0 ? '' : ` (${end.join(', ')})`}.${said}`,
     cure: known === undefined ? `See why it ends: ${logs}` : `${unlessSaid(known.cure(crash))}. Its log: ${logs}`,
   };
 }

@@ -46,7 +46,7 @@ function placeHint(pod: Pod, refusal: string, { volume, nodes, hanging }: ClaimF
     return {
       text: `${text}, and there is none. Nodes have ${valuesOn(all, key) || `no label ${shortValue(key)}`}.`,
       cure: isOfNode
-        ? `Add the node again under that name; if it is gone for good, so is the data, and the claim is to be recreated: kubectl get nodes -L ${shellWord(key) ?? 'KEY'}`
+        ? `Add the node again under that name, with its disks. Only if these are lost is the data lost: then recreate the claim: kubectl get nodes -L ${shellWord(key) ?? 'KEY'}`
         : `Add a node there, or see whether one that is there has lost its label; a label alone does not bring storage to a node: kubectl get nodes -L ${shellWord(key) ?? 'KEY'}`,
     };
   }
@@ -59,7 +59,7 @@ function placeHint(pod: Pod, refusal: string, { volume, nodes, hanging }: ClaimF
   const place = { labels, canGrow: !isOfNode };
   const isClosed = !barriers.includes(undefined);
   const cure = fitting.every((node) => !isForNode(pod, node))
-    ? apartCure
+    ? labelsCure
     : ((isClosed ? barriers[0]?.cure : undefined) ?? schedulingCure(refusal, { pod, nodes: fitting, place }));
   return { text: `${text}, which are ${nameList(names, maxNamed)}. ${said}`, cure };
 }
@@ -68,7 +68,7 @@ function placeHint(pod: Pod, refusal: string, { volume, nodes, hanging }: ClaimF
 const nodeKey = /(?:hostname|node-?name|node-?id|\/node)$/i;
 
 /** The volume was created before the Pod was known, or for another one. */
-const apartCure =
+const labelsCure =
   'None of these nodes has the labels that nodeSelector or affinity of the Pod ask for: change the Pod, or add a node with these labels where the volume can be used. If the data is not needed, recreate the claim with a class that has volumeBindingMode WaitForFirstConsumer, whose volumes are created where the Pod goes';
 
 /** No node can use both the volume and that of another claim of the Pod. */

@@ -1,4 +1,4 @@
-/** What the words mean with which storages, networks and clouds refuse something, whatever call of a driver it was for. */
+/** What the error texts of storages, networks and clouds mean, for any call of a driver. */
 import { lasting, unlessSaid } from '../texts.ts';
 import type { TextPattern } from './cause.ts';
 
@@ -207,7 +207,7 @@ export const storageErrors: readonly TextPattern[] = [
   },
   {
     pattern: looseError(policyWords),
-    cure: 'A policy of the cloud or storage forbids this, whatever permissions the account of the driver has: its administrator makes an exception, or the parameters of the class are made to follow it (delete the class and create it again)',
+    cure: 'A policy of the cloud or storage forbids this, whatever permissions the account of the driver has: ask its administrator for an exception, or change the parameters of the class (delete and recreate it)',
     log: true,
   },
   {
@@ -245,7 +245,7 @@ export const storageErrors: readonly TextPattern[] = [
   },
   {
     pattern: saidError([String.raw`\blicen[cs]es?\b`]),
-    cure: 'The storage needs a licence for this, or its licence has ended: its administrator renews it, or the class does without that feature',
+    cure: 'The storage needs a license for this, or its license has expired: its administrator renews it, or the class does without that feature',
     log: true,
     byWords: true,
   },
@@ -256,7 +256,7 @@ export const storageTroubles: readonly TextPattern[] = [
   {
     pattern: saidError(troubleWords),
     cure: 'Nothing yet: the storage does not work at the moment, and the driver is called again',
-    late: 'The storage, or the service through which the driver uses it, does not work: its administrator sees why',
+    late: 'The storage, or the service through which the driver uses it, does not work: its administrator must check it',
     log: true,
   },
   { pattern: saidError(timeoutWords), cure: slowCure, late: slowLateCure, log: true },
@@ -281,7 +281,7 @@ export function storageCure(text: string): string | undefined {
 export const openElsewhere =
   /still being used|has watchers|(?:in use|opened|mapped|locked) (?:by|on) (?:another|other)/i;
 
-/** The same with codes that many drivers have for a class that names it. */
+/** The same, also with codes that many drivers send if the class names it. */
 export const looselyAbsentError = looseError(absentWords);
 
 /** Of a text about something that is not there. */

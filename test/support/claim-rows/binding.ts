@@ -137,7 +137,7 @@ export const binding: readonly Row[] = [
     cause: 'deleting',
     says: /because it is used by Pod p\.$/,
     advises:
-      /^Delete the Pods that use it: kubectl delete pod -n \S+ p\. The data goes with the claim \(reclaim policy Delete\); to keep it, before: kubectl patch pv \S+ -p .*Retain/,
+      /^To keep the data, .*, first run: kubectl patch pv \S+ -p .*Retain.*\. Delete the Pods that use it: kubectl delete pod -n \S+ p$/,
     cure: (world) => world.remove({ kind: 'pod', name: 'p' }),
     ends: 'gone',
   },
@@ -999,16 +999,14 @@ export const binding: readonly Row[] = [
       const node = await world.addNode();
       const volumesInUse = [`kubernetes.io/csi/${world.driver}^${world.name('volume')}`];
       await world.patch({ kind: 'node', name: node.metadata.name }, { status: { volumesInUse } });
+      await world.addPod({ nodeName: node.metadata.name }, { claim: goneClaim(world).name });
       await attach(world, node.metadata.name);
       await stillAttached(world);
-      const { spec } = (await world.read({ kind: 'volume', name: world.name('volume') })) ?? {};
-      const { name = '' } = (spec?.['claimRef'] ?? {}) as { name?: string };
-      await world.addPod({ nodeName: node.metadata.name }, { claim: name });
     },
     recorded: phase('Released'),
     verdict: 'stuck',
     cause: 'attached',
-    says: /Pod \S+\/p there still uses it, although claim \S+ is gone\.$/,
+    says: /Pod \S+\/p there names its claim \S+, which is gone\.$/,
     advises:
       /^If the data is needed, keep it first: kubectl patch pv \S+ -p .*Retain.* Then end the Pod, .*: kubectl delete pod -n \S+ p$/,
     cure: (world) => detached(world, world.remove(attachmentOf(world))),

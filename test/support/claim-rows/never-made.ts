@@ -804,7 +804,7 @@ export const neverMade: readonly Row[] = [
     cluster: { not: 'classes of other rows are nearly the default one, which says more' },
     verdict: 'stuck',
     cause: 'no-class',
-    says: /PersistentVolume \S+volume would fit, but for its class \S+manual\.$/,
+    says: /PersistentVolume \S+volume would fit, except for its class \S+manual\.$/,
     advises:
       /=true --overwrite\. Or, if PersistentVolume \S+volume is meant, recreate the claim with its class: kubectl patch pvc c .*"storageClassName":"\S+manual"/,
   },

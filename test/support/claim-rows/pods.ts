@@ -357,7 +357,7 @@ const chains: readonly Row[] = [
     verdict: 'stuck',
     cause: 'pod-unschedulable',
     says: /^It waits for Pod p, which waits for claim d: .*can only be used on nodes with kubernetes\.io\/hostname=\S+gone, and there is none\./,
-    advises: /^Add the node again under that name; .*: kubectl get nodes -L kubernetes\.io\/hostname$/,
+    advises: /^Add the node again under that name, with its disks\. .*: kubectl get nodes -L kubernetes\.io\/hostname$/,
   },
 ];
 
@@ -869,8 +869,7 @@ const bound: readonly Row[] = [
     verdict: 'bound',
     cause: 'bound',
     says: /cannot start on node \S+: its volume cannot be mounted\. Last error, \d+ s ago: MountVolume\.SetUp failed .*bad superblock$/,
-    advises:
-      /^The file system of the volume is damaged, is another one than its fsType says or .*Take a snapshot or copy before/,
+    advises: /^The file system of the volume is damaged, differs from its fsType, or .*Take a snapshot or copy before/,
   },
 ];
 
@@ -973,7 +972,7 @@ const starting: readonly Row[] = [
     cause: 'bound',
     says: /the volume is being detached from it first \(VolumeAttachment csi-\S+\)\. Detaching it has failed for \d+ s, and is tried again\. Last error: context deadline exceeded\.$/,
     advises:
-      /^See the log of the driver \S+\. .* attached to no node, .* remove the finalizer; the volume is attached anew then: kubectl patch volumeattachment csi-\S+ --type=json /,
+      /^See the log of the driver \S+\. .* attached to no node, .* remove the finalizer; the volume is then attached again: kubectl patch volumeattachment csi-\S+ --type=json /,
   },
   {
     title: 'a bound claim whose volume stays attached to a node that is gone',
@@ -1184,7 +1183,7 @@ const starting: readonly Row[] = [
     recorded: bind,
     verdict: 'bound',
     cause: 'bound',
-    says: /and Pod p, which uses it, has its volumes on node \S+node, but its container main ends each time that it is started \(exit code 1, Error\)\. It said last: .*Permission denied$/,
+    says: /and Pod p, which uses it, has its volumes on node \S+node, but its container main exits each time it is started \(exit code 1, Error\)\. Last message: .*Permission denied$/,
     advises:
       /^Unless the error says otherwise: let the user of the container write to the volume: set securityContext\.fsGroup .*: kubectl logs -n \S+ p -c main --previous$/,
   },
@@ -1194,7 +1193,7 @@ const starting: readonly Row[] = [
     recorded: bind,
     verdict: 'bound',
     cause: 'bound',
-    says: /ends each time that it is started .*No space left on device$/,
+    says: /exits each time it is started .*No space left on device$/,
     advises: /the volume is full: .*allowVolumeExpansion.*: kubectl edit pvc -n \S+ c\. Its log: kubectl logs /,
   },
   {
@@ -1257,8 +1256,8 @@ const starting: readonly Row[] = [
     recorded: bind,
     verdict: 'bound',
     cause: 'bound',
-    says: /has its volumes on node \S+node, but its container main cannot be started \(exit code 1, StartError\)\. It said last: .*not a directory/,
-    advises: /^A file is to be mounted over a directory, or a directory over a file: .* a ConfigMap or Secret$/,
+    says: /has its volumes on node \S+node, but its container main cannot be started \(exit code 1, StartError\)\. Last message: .*not a directory/,
+    advises: /^A file is to be mounted over a directory, or a directory over a file: .* use a ConfigMap or Secret$/,
   },
   {
     title: 'a bound claim whose Pod crashes as its directory is not empty',
@@ -1267,7 +1266,7 @@ const starting: readonly Row[] = [
     recorded: bind,
     verdict: 'bound',
     cause: 'bound',
-    says: /ends each time that it is started .*lost\+found directory$/,
+    says: /exits each time it is started .*lost\+found directory$/,
     advises: /the program wants an empty directory, and the root of a file system has lost\+found: .* PGDATA\)/,
   },
   {
@@ -1276,7 +1275,7 @@ const starting: readonly Row[] = [
     recorded: bind,
     verdict: 'bound',
     cause: 'bound',
-    says: /It said last: open \/etc\/app\/key: permission denied$/,
+    says: /Last message: open \/etc\/app\/key: permission denied$/,
     advises: /^See why it ends: kubectl logs -n \S+ p -c main --previous$/,
   },
   {
@@ -1302,7 +1301,7 @@ const starting: readonly Row[] = [
     verdict: 'bound',
     cause: 'bound',
     says: /cannot start on node \S+node: PersistentVolumes \S+volume and \S+second \(claim d\) have the same volumeHandle, \S+, so that its kubelet takes them for one volume/,
-    advises: /^Give each PersistentVolume a volumeHandle of its own, .*; or mount claim d twice, with subPath$/,
+    advises: /^Give each PersistentVolume its own volumeHandle: .*; or mount claim d twice, with subPath$/,
   },
   {
     title: 'a bound claim whose Pod is on a tainted node without the node plugin of the driver',

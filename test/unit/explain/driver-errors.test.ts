@@ -163,7 +163,7 @@ describe('an error with a code for everything', () => {
       'a licence',
       error('Internal', 'license expired'),
       'driver-error',
-      /^Unless the error says otherwise: the storage needs a licence/,
+      /^Unless the error says otherwise: the storage needs a license/,
     ],
     [
       'a topology',

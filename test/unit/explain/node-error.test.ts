@@ -210,7 +210,7 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'a plugin that Kubernetes no longer has',
       'FindAttachablePluginBySpec failed for volume "v"',
-      /^Kubernetes of this version has no plugin for that kind of volume/,
+      /^This version of Kubernetes has no plugin for that kind of volume/,
     ],
     [
       'a call that does not end',
@@ -286,12 +286,12 @@ describe('what to do about a volume that cannot be attached or mounted', () => {
     [
       'a file system of another type',
       'failed to mount the volume as "ext4", it already contains xfs. Mount error: mount failed',
-      /^The volume holds something else than its fsType says \(xfs\)/,
+      /^The volume holds something other than its fsType \(xfs\)/,
     ],
     [
       'a volume that was never written to',
       'failed to mount unformatted volume as read only',
-      /^The volume has no file system yet/,
+      /^The volume has no file system that the node recognizes/,
     ],
     ['a node plugin without memory', 'mount.efs invoked oom-killer: Memory cgroup out of memory', /too little memory/],
     [
