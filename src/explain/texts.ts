@@ -38,6 +38,14 @@ export function quotedError(text: string): string {
 const namedError =
   /\b(?:error[ _-]?)?(?:code|reason|message|status)\b["']? ?[:=] ?["']?(?=[^"',;{}]*[a-z]{3})[^"',;{}]{3,160}/i;
 
+/** More of an error than this is not searched for words, as that would take long; in characters. */
+const readChars = 4096;
+
+/** What is read of an error to find out what it means: both ends of a very long one. */
+export function readPart(text: string): string {
+  return text.length <= readChars ? text : `${text.slice(0, readChars / 2)} … ${text.slice(-readChars / 2)}`;
+}
+
 /** A sentence without its full stop, and a command; the sentence alone where words of the command cannot be copied. */
 export function withCommand(text: string, words: readonly string[] | undefined): string {
   const command = words && shellCommand(words);

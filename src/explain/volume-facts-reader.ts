@@ -141,7 +141,7 @@ async function readDeleter(volume: PersistentVolume, reader: ClusterReader): Pro
 
 /** With what drivers refuse to delete storage on which other storage depends (CSI specification, "DeleteVolume Errors": `FAILED_PRECONDITION`). */
 export const stillNeeded =
-  /code = FailedPrecondition |(?:code = (?:Internal|Unknown)|^(?!.*code = \w+ desc = )).*\b(?:in use|still attached|busy|(?:has|have|with|dependent) (?:\d+ )?(?:existing )?(?:snapshots?|clones?|children))\b/is;
+  /code = FailedPrecondition |code = (?:Internal|Unknown) .*\b(?:in use|still attached|busy)\b|(?:code = (?:Internal|Unknown) |^(?!.*code = \w+ desc = )).*\b(?:has|have|with|dependent) (?:\d+ )?(?:existing )?(?:snapshots?|clones?|children)\b/is;
 
 /** Dynamically taken ones: those that were imported do not name a volume. */
 function readTaken({ spec }: PersistentVolume, reader: ClusterReader): Promise<Reading<SnapshotContent[]>> {

@@ -5,7 +5,7 @@ import type { ClaimFacts } from '../claim-facts-reader.ts';
 import { found } from '../cluster-reader.ts';
 import { driverLogText } from '../driver-log.ts';
 import { type MissingRight, missingRight, rightCure } from '../missing-right.ts';
-import { cureText, type LastingCure } from '../texts.ts';
+import { cureText, type LastingCure, readPart } from '../texts.ts';
 import { attributesClass } from './attributes-class.ts';
 import type { Cause, CauseDefinition } from './cause.ts';
 import { nameTaken } from './claim.ts';
@@ -76,7 +76,8 @@ export interface KnownOfFailure {
 }
 
 /** What a failed attempt means: `driver-error` for one that nothing else fits. */
-export function failureMeaning(text: string, known: KnownOfFailure = {}): Meaning {
+export function failureMeaning(error: string, known: KnownOfFailure = {}): Meaning {
+  const text = readPart(error);
   const meaning = meaningOf(text, known);
   const right = missingRight(text);
   return right === undefined ? meaning : ofMissingRight(text, meaning, right);

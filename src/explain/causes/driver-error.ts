@@ -85,6 +85,10 @@ const creationErrors: readonly TextPattern[] = [
 export const driverError = defineCause({
   name: 'driver-error',
   failures: [
+    {
+      pattern: /^An earlier attempt may have left a volume/,
+      cure: 'See "A record that is stuck" in docs/troubleshooting.md',
+    },
     driverAway,
     helperError,
     {
@@ -161,10 +165,6 @@ export const driverError = defineCause({
       log: true,
     },
     unavailable,
-    {
-      pattern: /^An earlier attempt may have left a volume/,
-      cure: 'See "A record that is stuck" in docs/troubleshooting.md',
-    },
     { pattern: /(?:)/, cure: '', log: true },
   ],
 });

@@ -5,7 +5,7 @@ import { found } from '../cluster-reader.ts';
 import { driverLogText } from '../driver-log.ts';
 import type { Holding } from '../explanation.ts';
 import { failuresText, type Recorded } from '../provisioning-events.ts';
-import { cureText, type LastingCure, quotedError } from '../texts.ts';
+import { cureText, type LastingCure, quotedError, readPart } from '../texts.ts';
 import { stillNeeded, type VolumeFacts } from '../volume-facts-reader.ts';
 import type { Cause, TextPattern } from './cause.ts';
 import {
@@ -94,7 +94,8 @@ function secretCommand({ metadata: { name } }: VolumeFacts['volume']): string {
 }
 
 /** What a failed attempt to delete the storage means. @param recorded - its cause, as the provisioner has noted it. */
-export function deletionMeaning(text: string, recorded: string | undefined): LastingCure & { cause: Cause } {
+export function deletionMeaning(error: string, recorded: string | undefined): LastingCure & { cause: Cause } {
+  const text = readPart(error);
   const request = requestMeaning(text, { recorded });
   if (request !== undefined) return { cause: request.cause, cure: request.cure };
   const { cure = '', late, log, byWords } = deletionCures.find(({ pattern }) => pattern.test(text)) ?? {};
@@ -106,6 +107,13 @@ const absentCure =
 
 /** By what the driver or the provisioner says of a deletion (CSI specification, "DeleteVolume Errors" and "Error Scheme"). */
 const deletionCures: readonly TextPattern[] = [
+  // of the provisioner itself, in words that storages have as well
+  {
+    pattern: /^error getting secret /,
+    cure: 'See whether the Secret that the message names exists, and whether the provisioner may get it',
+    log: true,
+  },
+  { pattern: /^persistentvolume \S+ is still attached to node /, cure: '', log: true },
   {
     pattern: /^failed to get secretreference for volume /,
     cure: 'Correct the secret parameters of the class: delete it and create it again; or name the Secret in the annotations volume.kubernetes.io/provisioner-deletion-secret-name and -namespace of the volume',

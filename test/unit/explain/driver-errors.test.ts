@@ -547,6 +547,19 @@ test('an error about what fits the class names its parameters, of which no value
   assert.match(cure, / \(parameters of the class: dsm, location\)$/);
 });
 
+describe('an error of many kilobytes', () => {
+  const filler = 'no RWX API '.repeat(5000);
+
+  test('is read at both ends', () => {
+    assert.match(failureMeaning(error('Internal', `${filler}permission denied`)).cure, /^The account with which/);
+    assert.match(failureMeaning(error('Internal', `permission denied ${filler}`)).cure, /^The account with which/);
+  });
+
+  test('is not searched for words between them, which would take long', () => {
+    assert.equal(failureMeaning(error('Internal', `${filler}permission denied ${filler}`)).cure, '');
+  });
+});
+
 describe('a value of the class that the driver refuses without quotes', () => {
   const cureOf = (said: string, parameters: Record<string, string>, code = 'InvalidArgument'): string => {
     const storageClass = { metadata: { name: 's' }, provisioner: 'd.example.com', parameters };
@@ -604,6 +617,12 @@ describe('an error about a volume with a data source', () => {
 describe('an error of a deletion', () => {
   const ofDeletion = (text: string, isLate = true): string =>
     cureText(deletionMeaning(text, undefined), { isLate, log });
+  test('in the words of the provisioner itself is not about the storage', () => {
+    const secret = 'error getting secret creds in namespace ns1: secrets "creds" is forbidden: User "u" cannot get it';
+    assert.match(ofDeletion(secret), /^See whether the Secret that the message names exists, and whether/);
+    assert.equal(ofDeletion('persistentvolume v is still attached to node n1'), log);
+  });
+
   test('about a protection or a mirror says what to end at the storage', () => {
     assert.match(ofDeletion(error('Internal', 'volume deletion is protected (protected)')), /^A lock or protection/);
     const mirror = error('Unknown', 'is the source endpoint of one or more SnapMirror relationships');
