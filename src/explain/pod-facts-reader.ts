@@ -5,6 +5,7 @@ import {
   type PersistentVolumeClaim,
   persistentVolumeClaims,
   persistentVolumes,
+  provisionedByKey,
   type StorageClass,
 } from '../provision/objects.ts';
 import {
@@ -277,7 +278,7 @@ async function readPlaced(pod: Pod, claim: PersistentVolumeClaim, reader: Cluste
     const [elsewhere, volume] = await Promise.all([readElsewhere(pod, claim, reader), readVolume(claim, reader)]);
     return { hanging: { pod, events: about, elsewhere }, volume };
   }
-  // a kubelet that records that it waits is well, so the node is not read
+  // a kubelet that records that it waits is healthy, so the node is not read
   const beside = mountedBeside(pod, claim, found(about) ?? []);
   const [volume, podNodes, other] = await Promise.all([
     readVolume(claim, reader),
@@ -317,7 +318,7 @@ export function unmountedIn(text: string): string[] {
 
 /** Whether a provisioner made the volume, so that its handle is the driver's own. */
 function isProvisioned(volume: PersistentVolume | undefined): boolean {
-  return volume?.metadata.annotations?.['pv.kubernetes.io/provisioned-by'] !== undefined;
+  return volume?.metadata.annotations?.[provisionedByKey] !== undefined;
 }
 
 /** How kube-controller-manager and kubelets say that an earlier attachment of the volume to the node is to go first. */

@@ -205,6 +205,11 @@ export function freeCommand({ metadata, spec }: PersistentVolume, path: string):
   return volumePatch(metadata.name, [...(isKept ? [] : [keep]), { op: 'remove', path }]);
 }
 
+/** Keeps the storage of a volume when its claim or itself is deleted. */
+export function retainCommand(name: string): string {
+  return volumePatch(name, { spec: { persistentVolumeReclaimPolicy: 'Retain' } });
+}
+
 /** @param change - operations of a JSON patch, or a merge patch. */
 export function volumePatch(name: string, change: object): string {
   const type = Array.isArray(change) ? ['--type=json'] : [];

@@ -6,8 +6,10 @@ import type { Finding } from '../explanation.ts';
 import { attacherPrefix, finalizerCure, finalizerRemoval, type HeldObject } from '../known-finalizers.ts';
 import { isReady } from '../node-labels.ts';
 import { deletionHistory } from '../provisioning-events.ts';
+import { retainCommand } from '../static-volumes.ts';
 import { durationText, lasting } from '../texts.ts';
 import { isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
+import { deleteCommand, hasEnded } from './holding-pods.ts';
 
 /** From then on kube-controller-manager detaches also what a node that is not ready may still have mounted, in milliseconds. */
 const forcedMs = 6 * 60_000;
@@ -71,28 +73,21 @@ function holdOf(attachment: Attachment, facts: VolumeFacts): Hold {
 /** Somebody has taken the finalizer from the claim while a Pod used it. */
 function holdByPods(node: string, { volume, users, nowMs }: VolumeFacts): Hold | undefined {
   const leftMs = leftAtMs(volume, nowMs); // a later Pod uses a later claim of that name
-  const [pod] = (found(users) ?? []).filter(
-    ({ metadata, spec, status }) =>
-      spec?.nodeName === node &&
-      !endStates.has(status?.phase) &&
-      !(Date.parse(metadata.creationTimestamp ?? '') > leftMs),
+  const pod = (found(users) ?? []).find(
+    (each) =>
+      each.spec?.nodeName === node && !hasEnded(each) && !(Date.parse(each.metadata.creationTimestamp ?? '') > leftMs),
   );
   if (pod === undefined) return undefined;
   const { namespace = '', name } = pod.metadata;
-  const command = shellCommand(['kubectl', 'delete', 'pod', '-n', namespace, name]) ?? '';
-  const isToGo = isToBeDeleted(volume);
-  const keep = JSON.stringify({ spec: { persistentVolumeReclaimPolicy: 'Retain' } });
-  const kept = shellCommand(['kubectl', 'patch', 'pv', volume.metadata.name, '-p', keep]) ?? '';
+  const end = deleteCommand([pod], namespace);
   return {
     isLate: true,
     why: `Pod ${namespace}/${name} there names its claim ${volume.spec.claimRef?.name ?? ''}, which is gone`,
-    cure: isToGo
-      ? `If the data is needed, keep it first: ${kept}. Then end the Pod, after which the volume is detached and, unless it is kept, deleted: ${command}`
-      : `End the Pod, after which the volume is detached: ${command}`,
+    cure: isToBeDeleted(volume)
+      ? `If the data is needed, keep it first: ${retainCommand(volume.metadata.name)}. Then end the Pod, after which the volume is detached and, unless it is kept, deleted: ${end}`
+      : `End the Pod, after which the volume is detached: ${end}`,
   };
 }
-
-const endStates: ReadonlySet<string | undefined> = new Set(['Succeeded', 'Failed']);
 
 interface KnownOfAttachment {
   csi: { driver: string; volumeHandle: string } | undefined;

@@ -9,6 +9,7 @@ import type { Holding } from '../explanation.ts';
 import { finalizerCure } from '../known-finalizers.ts';
 import { isReady } from '../node-labels.ts';
 import { recordedOf } from '../provisioning-events.ts';
+import { retainCommand } from '../static-volumes.ts';
 import { durationText, quotedError } from '../texts.ts';
 import type { Hint } from './cause.ts';
 
@@ -68,20 +69,17 @@ function heldByStaying(base: string, staying: readonly Pod[], { claim: { metadat
 /** A claim that was deleted by mistake is often found when it is held. */
 function keepText(volume: PersistentVolume | undefined): string {
   if (volume?.spec.persistentVolumeReclaimPolicy !== 'Delete') return '';
-  const policy = JSON.stringify({ spec: { persistentVolumeReclaimPolicy: 'Retain' } });
-  const command = shellCommand(['kubectl', 'patch', 'pv', volume.metadata.name, '-p', policy]);
-  return command === undefined
-    ? ''
-    : `To keep the data, which is deleted with the claim (reclaim policy Delete), first run: ${command}. `;
+  return `To keep the data, which is deleted with the claim (reclaim policy Delete), first run: ${retainCommand(volume.metadata.name)}. `;
 }
 
 /** How a Pod that is being deleted comes to its end, and what to do; the text goes on after its name. */
 export function wayToEnd(
-  { metadata, spec }: Pod,
+  pod: Pod,
   { podNodes, podEvents, nowMs }: Pick<ClaimFacts, 'podNodes' | 'podEvents' | 'nowMs'>,
 ): { state: Holding['state']; text: string; cure: string } {
+  const { metadata } = pod;
   const { finalizers = [], deletionTimestamp = '', deletionGracePeriodSeconds } = metadata;
-  const name = spec?.nodeName ?? '';
+  const name = pod.spec?.nodeName ?? '';
   const lateMs = nowMs - Date.parse(deletionTimestamp); // the time is that of its end
   const since = durationText(lateMs);
   if (deletionGracePeriodSeconds === 0 && finalizers.length > 0) {
@@ -101,7 +99,7 @@ export function wayToEnd(
       state: isLate ? 'stuck' : 'waiting',
       text: `is Terminating, and its node ${name} does not exist`,
       cure: isLate
-        ? `Check that kube-controller-manager runs, which deletes such Pods within two minutes. Otherwise: ${forceCommand(metadata)}`
+        ? `Check that kube-controller-manager runs, which deletes such Pods within two minutes. Otherwise: ${deleteCommand([pod], metadata.namespace)} --force`
         : 'Nothing: kube-controller-manager deletes such Pods within two minutes',
     };
   }
@@ -113,7 +111,7 @@ export function wayToEnd(
       state: 'waiting',
       text: `is Terminating, until ${deletionTimestamp}`,
       cure: isLong
-        ? `Wait, as the Pod may take that long (terminationGracePeriodSeconds), or see what its containers and preStop hook wait for. To end it sooner, if it need not shut down cleanly: kubectl delete pod -n ${shellWord(metadata.namespace ?? '') ?? 'NAMESPACE'} ${metadata.name} --grace-period=1`
+        ? `Wait, as the Pod may take that long (terminationGracePeriodSeconds), or see what its containers and preStop hook wait for. To end it sooner, if it need not shut down cleanly: ${deleteCommand([pod], metadata.namespace)} --grace-period=1`
         : 'Nothing: the claim is deleted once the Pod ends',
     };
   }
@@ -130,7 +128,7 @@ export function wayToEnd(
   return {
     state: 'stuck',
     text: `is Terminating, and late by ${since}: the kubelet of node ${name} has not reported its end${unseen}`,
-    cure: `See the kubelet's log on node ${name} and its events about the Pod: kubectl describe pod -n ${shellWord(metadata.namespace ?? '') ?? 'NAMESPACE'} ${metadata.name}`,
+    cure: `See the kubelet's log on node ${name} and its events about the Pod: ${describeCommand(pod)}`,
   };
 }
 
@@ -221,11 +219,12 @@ function namesOf(pods: readonly Pod[]): string {
   );
 }
 
-function deleteCommand(pods: readonly Pod[], namespace = ''): string {
+export function deleteCommand(pods: readonly Pod[], namespace = ''): string {
   const names = pods.slice(0, maxNamed).map(({ metadata }) => metadata.name);
   return `kubectl delete pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${names.join(' ')}`;
 }
 
-function forceCommand({ namespace = '', name }: Pod['metadata']): string {
-  return `kubectl delete pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name} --force`;
+/** What kubectl shows of a Pod and its events. */
+export function describeCommand({ metadata: { namespace = '', name } }: Pod): string {
+  return `kubectl describe pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`;
 }

@@ -7,7 +7,6 @@ import { certificateCure, networkWords, openElsewhere, storageCure } from './sto
 
 /** Where it failed, and for which volume. */
 interface NodeError {
-  error: string;
   node: string;
   /** Taints of the node, where it was read: such as `key:NoSchedule`. */
   taints?: readonly string[];
@@ -22,8 +21,8 @@ interface NodeErrorCure {
   byWords?: true;
   /** Whether it says nothing of a volume that is to be attached. */
   onNode?: true;
-  /** Without a full stop. */
-  cure: (error: NodeError) => string;
+  /** Without a full stop. @param said - the first group of the pattern. */
+  cure: (where: NodeError, said: string) => string;
 }
 
 export const attacherCure =
@@ -56,11 +55,9 @@ const cures: readonly NodeErrorCure[] = [
     cure: () => 'Create the ConfigMap that the message names, in the namespace of the Pod, or correct the Pod',
   },
   {
-    pattern: /error processing PVC \S+:/,
-    cure: ({ error }) => {
-      const [, claim = ''] = /error processing PVC ([^\s:]+):/.exec(error) ?? [];
-      return `The kubelet does not use a claim in that state: csi-provisioner why ${shellWord(claim) ?? 'NAMESPACE/CLAIM'}`;
-    },
+    pattern: /error processing PVC ([^\s:]+):/,
+    cure: (_, claim) =>
+      `The kubelet does not use a claim in that state: csi-provisioner why ${shellWord(claim) ?? 'NAMESPACE/CLAIM'}`,
   },
   {
     pattern: /ReadWriteOncePod access mode and is already in use/,
@@ -140,11 +137,9 @@ const cures: readonly NodeErrorCure[] = [
     cure: programCure,
   },
   {
-    pattern: /it already contains \S+/,
-    cure: ({ error }) => {
-      const [, own = ''] = /it already contains ([^\s.]+)/.exec(error) ?? [];
-      return `The volume holds something other than its fsType (${own}): if that is its file system, create the PersistentVolume again with spec.csi.fsType ${own} (first set persistentVolumeReclaimPolicy Retain); if not, check that it is the right volume before anything is written to it`;
-    },
+    pattern: /it already contains ([^\s.]+)/,
+    cure: (_, own) =>
+      `The volume holds something other than its fsType (${own}): if that is its file system, create the PersistentVolume again with spec.csi.fsType ${own} (first set persistentVolumeReclaimPolicy Retain); if not, check that it is the right volume before anything is written to it`,
   },
   {
     pattern: /unformatted volume as read only/,
@@ -386,10 +381,13 @@ function whoCalls({ node, isAttach }: NodeError): string {
 }
 
 /** What to do, with whose log says more. @param error - as an event or a VolumeAttachment has it. */
-export function nodeErrorCure(error: string, known: Omit<NodeError, 'error'>): string {
-  const where = { ...known, error };
-  const fitting = cures.find(({ pattern, onNode }) => pattern.test(error) && !(onNode === true && where.isAttach));
-  if (fitting !== undefined) return fitting.byWords === true ? unlessSaid(fitting.cure(where)) : fitting.cure(where);
+export function nodeErrorCure(error: string, where: NodeError): string {
+  for (const { pattern, byWords, onNode, cure } of cures) {
+    const match = onNode === true && where.isAttach ? null : pattern.exec(error);
+    if (match === null) continue;
+    const text = cure(where, match[1] ?? '');
+    return byWords === true ? unlessSaid(text) : text;
+  }
   // the controller of a driver is refused by the storage as in other calls
   const byStorage = where.isAttach ? storageCure(error) : undefined;
   return byStorage ?? `Do what the error says; ${logOf(where)} has the rest`;

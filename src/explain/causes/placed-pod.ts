@@ -11,9 +11,9 @@ import { type Recorded, recordedOf } from '../provisioning-events.ts';
 import { durationText, quotedError } from '../texts.ts';
 import { attachmentHold } from './attached.ts';
 import type { Hint } from './cause.ts';
-import { holderHint, notReadyCure, notReadyText } from './holding-pods.ts';
+import { describeCommand, holderHint, notReadyCure, notReadyText } from './holding-pods.ts';
 import { attacherCure, nodeErrorCure } from './node-error.ts';
-import { containerHint, describeCommand } from './pod-containers.ts';
+import { containerHint } from './pod-containers.ts';
 
 /** The reasons of kube-controller-manager and of kubelets for which a volume is not where its Pod is. */
 const volumeReasons = new Set(['FailedAttachVolume', 'FailedMount', 'FailedMapVolume']);

@@ -4,6 +4,7 @@ import type { PersistentVolume, PersistentVolumeClaim } from '../../provision/ob
 import { claimsOf, type Container, type ContainerStatus, type Pod, waitingOf } from '../cluster-objects.ts';
 import { quotedError, unlessSaid } from '../texts.ts';
 import type { Hint } from './cause.ts';
+import { describeCommand } from './holding-pods.ts';
 import { nodeErrorCure } from './node-error.ts';
 
 interface Where {
@@ -51,11 +52,6 @@ function waitCure(pod: Pod, reason: string, message: string): string {
       ? 'a Secret in imagePullSecrets, of which the Pod has none'
       : `its Secret ${secrets.join(' or ')}, which must be in namespace ${namespace} and be valid`;
   return `Correct the name of the image; for a private registry the Pod needs ${of}: ${describeCommand(pod)}`;
-}
-
-/** What kubectl shows of a Pod and its events. */
-export function describeCommand({ metadata: { namespace = '', name } }: Pod): string {
-  return `kubectl describe pod -n ${shellWord(namespace) ?? 'NAMESPACE'} ${name}`;
 }
 
 /** The names in the Pod of volumes with the claim. */

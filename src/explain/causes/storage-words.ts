@@ -175,6 +175,7 @@ const unreachableCure =
 export const slowCure = 'Nothing yet: the driver may still be at work, and is called again';
 export const slowLateCure =
   'The storage does not respond to the driver in time: check that it works, and that the Pod of the driver reaches it (network policies, firewalls). If its work just takes longer, raise --timeout of the provisioner';
+
 /** What the words of storages mean, of whatever call. */
 export const storageErrors: readonly TextPattern[] = [
   { pattern: new RegExp(`${bare}.*?(?:${limitWords.join('|')})`, 'is'), cure: noRoomCure, log: true, byWords: true },

@@ -26,7 +26,7 @@ import {
 } from '../known-finalizers.ts';
 import { checkServing, isInTree, seeItsPod } from '../provisioner-facts.ts';
 import { deletionHistory, type Recorded } from '../provisioning-events.ts';
-import { freeCommand, reuseCure, volumePatch } from '../static-volumes.ts';
+import { freeCommand, retainCommand, reuseCure } from '../static-volumes.ts';
 import { durationText } from '../texts.ts';
 import { deleterOf, isToBeDeleted, type VolumeFacts } from '../volume-facts-reader.ts';
 import { failedDeletion } from './failed-deletion.ts';
@@ -63,7 +63,7 @@ function inUseCure(volume: VolumeFacts['volume']): string {
   const base = 'A deletion cannot be taken back: the PersistentVolume goes once its claim does, and its storage';
   return isKept
     ? `${base} is kept (reclaim policy Retain). If it is needed, go on using the claim, and create the PersistentVolume again later; else delete the claim`
-    : `${base} with it (reclaim policy Delete). If the data is not needed, delete the claim. If it is needed, keep it first: ${retainCommand(volume)}`;
+    : `${base} with it (reclaim policy Delete). If the data is not needed, delete the claim. If it is needed, keep it first: ${retainCommand(volume.metadata.name)}`;
 }
 
 /** A volume that is being deleted goes after its claim: what holds that one, while it is being deleted as well, holds both. */
@@ -111,7 +111,7 @@ export function checkRecycled(facts: VolumeFacts): Finding | undefined {
     state: 'stuck',
     cause: 'delete-error',
     message: `kube-controller-manager is to empty the volume for another claim (reclaim policy Recycle), and could not${why}`,
-    cure: `Only NFS and hostPath volumes can be recycled. Set another policy, to keep the data: ${retainCommand(volume)}. To use the volume again, then empty it by hand and remove spec.claimRef; if nobody needs it, delete the PersistentVolume`,
+    cure: `Only NFS and hostPath volumes can be recycled. Set another policy, to keep the data: ${retainCommand(volume.metadata.name)}. To use the volume again, then empty it by hand and remove spec.claimRef; if nobody needs it, delete the PersistentVolume`,
   };
 }
 
@@ -242,7 +242,7 @@ function heldByProvisioner(base: string, facts: VolumeFacts, agoMs: number): Fin
       state: 'stuck',
       cause: 'deleting',
       message: `${base}, and nobody removes ${volumeFinalizer}: the provisioner does so once it has deleted the storage, which it does for Released volumes only, and this one is ${phase}.`,
-      cure: `Have the storage kept, then the PersistentVolume goes; delete the storage with its own tools if it is not needed: ${retainCommand(volume)}`,
+      cure: `Have the storage kept, then the PersistentVolume goes; delete the storage with its own tools if it is not needed: ${retainCommand(volume.metadata.name)}`,
     };
   }
   const serving = servingOf(facts);
@@ -257,10 +257,6 @@ function heldByProvisioner(base: string, facts: VolumeFacts, agoMs: number): Fin
       ? 'Nothing: it takes a moment'
       : `See the log of the provisioner ${deleter}: it may not be permitted to patch PersistentVolumes, or not take this one for its own`,
   };
-}
-
-function retainCommand({ metadata: { name } }: VolumeFacts['volume']): string {
-  return volumePatch(name, { spec: { persistentVolumeReclaimPolicy: 'Retain' } });
 }
 
 /** From the newest event about what the deletion waits for. */
@@ -345,7 +341,7 @@ export function checkFailedForGood({ volume }: VolumeFacts): Finding | undefined
     message: isUnknown
       ? `Nobody deletes storage of this kind: neither kube-controller-manager nor a provisioner knows how. (${text})`
       : `kube-controller-manager could not delete the storage, and tries again at least every few minutes: ${text}`,
-    cure: `Delete the storage by hand, if it is not needed, and then the PersistentVolume. So that it goes, first: ${retainCommand(volume)}`,
+    cure: `Delete the storage by hand, if it is not needed, and then the PersistentVolume. So that it goes, first: ${retainCommand(volume.metadata.name)}`,
   };
 }
 

@@ -1,5 +1,5 @@
 /** Claims and volumes as kube-controller-manager binds, protects and releases them, and as attachments hold them. */
-import type { Row, World } from './row.ts';
+import type { KubeObject, Row, World } from './row.ts';
 
 const minute = 60_000;
 const provisionerFinalizer = 'external-provisioner.volume.kubernetes.io/finalizer';
@@ -57,6 +57,14 @@ async function attach(
     spec: { attacher: world.driver, nodeName: node, source: { persistentVolumeName: world.name('volume') } },
     ...(status !== undefined && { status: { ...status } }),
   });
+}
+
+/** A node whose kubelet says that it uses the volume. */
+async function addNodeInUse(world: World): Promise<KubeObject> {
+  const node = await world.addNode();
+  const volumesInUse = [`kubernetes.io/csi/${world.driver}^${world.name('volume')}`];
+  await world.patch({ kind: 'node', name: node.metadata.name }, { status: { volumesInUse } });
+  return node;
 }
 
 /** The driver deletes nothing that is attached. */
@@ -977,9 +985,7 @@ export const binding: readonly Row[] = [
     title: 'a released volume that is attached to a node whose kubelet still uses it',
     object,
     async arrange(world) {
-      const node = await world.addNode();
-      const volumesInUse = [`kubernetes.io/csi/${world.driver}^${world.name('volume')}`];
-      await world.patch({ kind: 'node', name: node.metadata.name }, { status: { volumesInUse } });
+      const node = await addNodeInUse(world);
       await attach(world, node.metadata.name);
       await stillAttached(world);
     },
@@ -996,9 +1002,7 @@ export const binding: readonly Row[] = [
     title: 'a released volume that a Pod still uses, whose claim somebody has torn off',
     object,
     async arrange(world) {
-      const node = await world.addNode();
-      const volumesInUse = [`kubernetes.io/csi/${world.driver}^${world.name('volume')}`];
-      await world.patch({ kind: 'node', name: node.metadata.name }, { status: { volumesInUse } });
+      const node = await addNodeInUse(world);
       await world.addPod({ nodeName: node.metadata.name }, { claim: goneClaim(world).name });
       await attach(world, node.metadata.name);
       await stillAttached(world);

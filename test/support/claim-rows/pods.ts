@@ -907,6 +907,13 @@ async function boundAndPending(world: World): Promise<void> {
   await world.patch(pod, { status: { phase: 'Pending' } });
 }
 
+/** As when the scheduler has placed the Pod a moment ago. */
+async function boundAndPlaced(world: World): Promise<void> {
+  await bind(world);
+  const placed = { type: 'PodScheduled', status: 'True', lastTransitionTime: new Date().toISOString() };
+  await world.patch(pod, { status: { phase: 'Pending', conditions: [placed] } });
+}
+
 const attachedElsewhere = (world: World): RecordedEvent => ({
   reason: 'FailedAttachVolume',
   message: `Multi-Attach error for volume "${world.name('volume')}" Volume is already exclusively attached to one node and can't be attached to another`,
@@ -1216,11 +1223,7 @@ const starting: readonly Row[] = [
   {
     title: 'a bound claim whose Pod does not start, of which nobody says anything',
     arrange: (world) => startWith(world, { reason: 'Scheduled', message: 'assigned', component: 'default-scheduler' }),
-    async recorded(world) {
-      await bind(world);
-      const placed = { type: 'PodScheduled', status: 'True', lastTransitionTime: new Date().toISOString() };
-      await world.patch(pod, { status: { phase: 'Pending', conditions: [placed] } });
-    },
+    recorded: boundAndPlaced,
     laterMs: 20 * minute,
     verdict: 'bound',
     cause: 'bound',
@@ -1235,11 +1238,7 @@ const starting: readonly Row[] = [
         message: `AttachVolume.Attach failed for volume "${world.name('volume')}" : rpc error: code = Internal desc = AttachmentLimitExceeded`,
         component: 'attachdetach-controller',
       }),
-    async recorded(world) {
-      await bind(world);
-      const placed = { type: 'PodScheduled', status: 'True', lastTransitionTime: new Date().toISOString() };
-      await world.patch(pod, { status: { phase: 'Pending', conditions: [placed] } });
-    },
+    recorded: boundAndPlaced,
     laterMs: 20 * minute,
     verdict: 'bound',
     cause: 'bound',
